@@ -451,6 +451,12 @@ def _around(run: Run, calls: tuple[type, ...]) -> dict[int, int]:
     return around
 
 
+def message_count(run: Run) -> int:
+    """Of the whole conversation, as far as it was recorded."""
+    histories = [run.final, *(call.output_history for _, call in run.model_calls)]
+    return max((history.length for history in histories if history), default=0)
+
+
 def broke_off_at(run: Run) -> int | None:
     """The step at which the recording broke off: its process was killed, or the run was stopped from outside.
 

@@ -53,6 +53,11 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     tells_failure: bool = False
     """Whether its answer tells of a failure, as one with HTTP status 429 does, though it is no error."""
 
+    @property
+    def title(self) -> str:
+        """What people call it: a model step without a name of its own goes by its model."""
+        return self.model if self.model and self.kind == self.name == "model" else self.name
+
 
 _READER = msgspec.msgpack.Decoder(list[list[Any]])
 _WRITER = msgspec.msgpack.Encoder()

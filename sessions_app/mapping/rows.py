@@ -24,6 +24,7 @@ from sessions_app.core.run import (
     answered,
     asked,
     counted_steps,
+    message_count,
 )
 from sessions_app.core.state import changed_keys
 from sessions_app.core.step_summary import StepSummary
@@ -118,7 +119,7 @@ def _count_columns(run: Run) -> dict[str, object]:
         "step_count": len(counted),
         "model_call_count": len(run.model_calls),
         "tool_call_count": len(run.tool_calls),
-        "message_count": run.final.length if run.final else 0,
+        "message_count": message_count(run),
         "input_tokens": _total(call.input_tokens for _, call in run.model_calls),
         "output_tokens": _total(call.output_tokens for _, call in run.model_calls),
         "tool_names": sorted({clean(call.tool_name)[:_INDEXED_NAME] for _, call in run.tool_calls}),

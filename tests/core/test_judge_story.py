@@ -39,6 +39,12 @@ def make_loop() -> Run:
     return make_run(*turns, model(None, error=TIMEOUT), status="error", output=None)
 
 
+def test_a_single_failure_that_is_the_first_anomaly_is_named_once():
+    run = make_run(model(), tool("move", error=TIMEOUT), model())
+
+    assert story(run, find_anomalies(run)) == "3 steps · 1 tool call · answered · step 2 failed"
+
+
 @pytest.mark.parametrize(
     ("run", "line"),
     [

@@ -33,8 +33,8 @@ def told(run: Run) -> str:
 
 
 def place_in(line: str) -> int | None:
-    found = re.search(r"first anomaly at step (\d+)", line)
-    return None if found is None else int(found[1])
+    found = re.search(r"first anomaly at step (\d+)|\bstep (\d+) failed$", line)
+    return None if found is None else int(found[1] or found[2])
 
 
 def found_nothing(*, then: Step) -> Run:

@@ -21,6 +21,26 @@ def page_of(client, row, /, **query):
     return response.content.decode()
 
 
+def test_the_list_begins_a_little_before_the_step_that_is_open(shop, bob):
+    """Not where somebody asked for a step, or for those before it."""
+    steps = [tool_step(f"t{number}") for number in range(1, 31)]
+    steps[19] |= {"error": {"type": "Deadlock", "message": "blocked"}}
+    run = load_record(shop, steps=steps)
+
+    listed = [re.findall(r'<tr id="s(\d+)"', page_of(bob, run, **query))[0] for query in ({}, {"step": 20}, {"at": 3})]
+
+    assert listed == ["16", "1", "1"]
+    assert "steps before 16</a>" in page_of(bob, run)
+
+
+def test_a_model_step_without_a_name_goes_by_its_model_and_messages_are_counted(shop, bob):
+    """Also where no final history was recorded."""
+    page = page_of(bob, load_record(shop, steps=[model_step(name="model", model="gpt-4o")]))
+
+    assert '<span class="recorded cut">gpt-4o</span>' in page
+    assert 'Messages <span class="count">2</span>' in page
+
+
 def test_the_page_says_what_happened_and_whether_it_can_be_replayed(shop, bob):
     run = load_example(shop, "r_8821")
 

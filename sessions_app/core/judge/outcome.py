@@ -90,7 +90,7 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
     if _is_of_the_loop(run, call, error):
         return None
     if _lacks_limits(run, error):
-        message = "The usage limits of the run were not recorded, so a replay cannot come to this error."
+        message = "The usage limits of the run were not recorded, so a replay cannot reach this error."
     else:
         message = f"The run ended with {error.type or 'an error'} after the last answer; no replay runs what raised it."
     return _behind(run, untold, "error_outside_loop", message)

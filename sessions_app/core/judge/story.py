@@ -32,13 +32,13 @@ from sessions_app.core.run import (
 
 def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
     """How long, the call made most often, how it ended, and where to look first."""
-    odd = first_odd_step(anomalies)
+    odd, failures = first_odd_step(anomalies), _failures_in_words(run)
     parts = [
         count(len(counted_steps(run)), "step"),
         _calls_in_words(run),
         _end_in_words(run),
-        _failures_in_words(run),
-        None if odd is None else f"first anomaly at step {odd}",
+        failures,
+        None if odd is None or failures == f"step {odd} failed" else f"first anomaly at step {odd}",
     ]
     return " · ".join(part for part in parts if part)
 

@@ -20,7 +20,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_js
 from sessions_app.core.replay.harness import HarnessStep, harness_in_words, harness_of
 from sessions_app.core.replay.parts import Parts
 from sessions_app.core.replay.words import Difference, LiveModel, ReplayFacts, next_action, proof_rows, verdict_in_words
-from sessions_app.core.run import Run
+from sessions_app.core.run import Run, message_count
 
 Outcome = Literal["reproduced", "different", "partial", "unknown", "error", "cancelled"]
 TITLE = "Bug Reproduction Report"
@@ -136,7 +136,7 @@ def build_report(
         output=run.output,
         model=run.model,
         recorded_at=run.started_at,
-        messages=_message_count(run),
+        messages=message_count(run),
         tool_calls=tuple(_calls(run)),
         anomalies=found,
         attempts=tuple(attempts),
@@ -196,11 +196,6 @@ def _loose_in(run: Run, replay: ReplayFacts) -> dict[str, str]:
     if replay.clock is None and run.started_at is not None:
         found["clock"] = "not pinned"
     return found
-
-
-def _message_count(run: Run) -> int:
-    histories = [run.final, *(call.output_history for _, call in run.model_calls)]
-    return max((history.length for history in histories if history), default=0)
 
 
 def _calls(run: Run) -> list[JsonObject]:

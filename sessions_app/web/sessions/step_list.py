@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from sessions_app.web.forks.what_if import what_if_part
 from sessions_app.web.notes.lines import notes_on_step
 from sessions_app.web.run_pages import RunPlace, whole_number
 from sessions_app.web.sessions.find import folds_inner, kept, search
-from sessions_app.web.sessions.outline import Fold, outline
+from sessions_app.web.sessions.outline import Fold, Line, outline
 from sessions_app.web.sessions.restored import cut_anomalies, cut_rows, cut_step, last_shown, until_of
 from sessions_app.web.sessions.ruler import ruler_of
 from sessions_app.web.steps.views import step_context
@@ -42,6 +43,9 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
     entries = outline(
         rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden, called=called
     )
+    if not (shown_as or hits or {"at", "step"} & request.GET.keys()):
+        entries = _near(entries, shown)
+        rows = [row for row in rows if row.index >= _first(entries[0])]
     folds = [entry.first for entry in entries if isinstance(entry, Fold)]
     query = place.query + kept(request, place) + shown_as
     return {
@@ -56,7 +60,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
         "rows": rows,
         "shown": shown,
         "rows_last": rows[-1].index,
-        "rows_before": page.before,
+        "rows_before": page.before if len(rows) == len(page.rows) else rows[0].index - 1,
         "rows_after": page.after,
         "rows_next": page.following,
         "hides_inner": hides,
@@ -68,6 +72,20 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
         **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
         "q_session": place.session_address(project) + kept(request, place) + shown_as,
     }
+
+
+_ABOVE = 4
+"""Rows that are left above the open step when the list would begin far before it."""
+
+
+def _near(entries: Sequence[Line | Fold], shown: int) -> Sequence[Line | Fold]:
+    """From a little before the open step, where it would not be in sight otherwise."""
+    at = sum(_first(entry) <= shown for entry in entries) - 1
+    return entries[at - _ABOVE :] if at > 2 * _ABOVE else entries
+
+
+def _first(entry: Line | Fold) -> int:
+    return entry.first if isinstance(entry, Fold) else entry.step.index
 
 
 def _called(place: RunPlace, last: int) -> dict[int | None, list[Run]]:

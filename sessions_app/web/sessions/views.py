@@ -122,8 +122,9 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "known_tags": tags_of(project),
         "cost": cost_of_run(run, price_list(project)),
         "kit_lines": kit,
-        "kit_folds": run.verdict == "replayable" and all(line["status"] != "contradictory" for line in kit),
+        "kit_folds": run.verdict != "cold" and all(line["status"] != "contradictory" for line in kit),
         "kit_details": {line["key"]: line["detail"] for line in kit},
+        "flags": _flags(kit),
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],
         "odd_count": len(anomalies),
@@ -143,6 +144,12 @@ def replays_of(run: Run) -> list[Replay]:
     """Without those of goldens, which have pages of their own."""
     found = run.replays.filter(is_golden=False).select_related("requested_by", "produced_run")
     return list(found.order_by("-pk")[:REPLAYS])
+
+
+def _flags(kit: list[dict[str, str]]) -> str | None:
+    """Names and values alone; None where they were not captured."""
+    line = next((line for line in kit if line["key"] == "flags"), None)
+    return None if line is None or line["status"] == "missing" else line["detail"].split(": ", 1)[-1].rstrip(".")
 
 
 # --- raw ---------------------------------------------------------------------------------------
