@@ -23,7 +23,7 @@ from sessions_app.queries.find_spans import (
 )
 
 Kind = Literal["session", "run", "replay", "golden", "golden run", "span", "trace"]
-RUN_FIELDS = ("run_id", "status", "received_at", "input_preview", "project", "session")
+RUN_FIELDS = ("run_id", "origin", "status", "received_at", "input_preview", "project", "session")
 MOST = 20
 """Hits of each kind."""
 
@@ -43,6 +43,8 @@ class Hit:
     """Of a span: the run that it belongs to."""
     step: int | None = None
     """Of a span: the step that it tells of; None when it stands for the run itself."""
+    origin: str = "recorded"
+    """Of a run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,7 +144,7 @@ def _session_hit(row: Any) -> Hit:
 def _run_hit(row: Run) -> Hit:
     return Hit(
         kind="run", found_id=row.run_id, at=row.received_at, project=row.project, session_id=row.session.session_id,
-        status=row.status, words=row.input_preview,
+        status=row.status, words=row.input_preview, origin=row.origin,
     )  # fmt: skip
 
 

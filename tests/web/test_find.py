@@ -1,5 +1,7 @@
 """From any id to its page, for one's own projects alone."""
 
+import re
+
 import pytest
 
 from sessions_app.core.search.id_words import id_candidates
@@ -47,7 +49,7 @@ def test_several_hits_are_listed(shop, bob):
 
     page = bob.get("/find", {"q": "order-"}).content.decode()
 
-    assert "2 starting with this" in page
+    assert "2 with an id that starts like this" in page
     assert "order-11" in page
     assert "order-12" in page
 
@@ -55,13 +57,13 @@ def test_several_hits_are_listed(shop, bob):
 def test_fewer_than_six_characters_find_whole_ids_alone(shop, bob):
     make_session(shop, "order-11")
 
-    assert "Nothing with this id is visible to you" in bob.get("/find", {"q": "order"}).content.decode()
+    assert "No matches for" in bob.get("/find", {"q": "order"}).content.decode()
 
 
 def test_plain_words_of_a_log_line_are_no_beginnings(shop, bob):
     make_session(shop, "failed-session-1")
 
-    assert "Nothing with this id" in bob.get("/find", {"q": "run failed again"}).content.decode()
+    assert "No matches for" in bob.get("/find", {"q": "run failed again"}).content.decode()
 
 
 def test_ids_of_other_projects_are_never_found(shop, bob):
@@ -69,7 +71,7 @@ def test_ids_of_other_projects_are_never_found(shop, bob):
 
     page = bob.get("/find", {"q": "secret-1"}).content.decode()
 
-    assert "Nothing with this id is visible to you" in page
+    assert "No matches for" in page
     assert "/p/other" not in page
 
 
@@ -106,10 +108,31 @@ def test_home_without_a_project_says_so():
     assert "You are not a member of any project yet" in charlie.get("/find").content.decode()
 
 
+def test_ids_come_first_and_then_the_sessions_with_the_words(shop, bob):
+    """Beside the project's navigation."""
+    for name in ("order-11", "order-12"):
+        make_session(shop, name, input_preview="nothing")
+    make_session(shop, "chat_1", input_preview="where is order-1 now")
+    page = bob.get("/find", {"q": "order-1", "in": "shop"}).content.decode()
+
+    assert page.index("/p/shop/s/order-12") < page.index("Sessions with these words") < page.index("/p/shop/s/chat_1")
+    assert 'aria-label="Project"' in page
+
+
+def test_a_word_too_many_is_offered_to_be_left_out(shop, bob):
+    make_session(shop, "chat_1")
+
+    page = bob.get("/find", {"q": "where order 4398", "in": "shop"}).content.decode()
+
+    assert re.findall(r'<a href="([^"]+)">without <span class="recorded">(\w+)<', page) == [
+        ("/p/shop/sessions?q=where+order", "4398")
+    ]
+
+
 def test_words_that_are_no_id_open_the_sessions_that_hold_them(shop, bob):
     make_session(shop, "chat_1")
     make_session(make_project("other"), "chat_2")
 
     assert bob.get("/find", {"q": "order where", "in": "shop"})["Location"] == "/p/shop/sessions?q=order+where"
     for asked in ({"q": "elephants", "in": "shop"}, {"q": "order", "in": "other"}, {"q": "status:errr", "in": "shop"}):
-        assert "Nothing with this id is visible to you" in bob.get("/find", asked).content.decode()
+        assert "No matches for" in bob.get("/find", asked).content.decode()

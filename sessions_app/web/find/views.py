@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from django.db.models import QuerySet
@@ -16,11 +17,13 @@ from sessions_app.core.search.query import parse_query
 from sessions_app.models import Project
 from sessions_app.queries.access import projects_of, server_administrators
 from sessions_app.queries.find import Found, Hit, arrivals, find_ids, newest_project
-from sessions_app.queries.sessions import count_matching
+from sessions_app.queries.sessions import SessionRow, count_matching, session_page
 from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
 
 LONGEST = 4000
+PROJECTS, ROWS, WORDS = 6, 5, 8
+"""What a search for words looks at, and shows of each project."""
 PAGES = frozenset(
     {"session", "step", "replay", "diff", "sessions", "replays", "cold", "trace", "goldens", "golden", "golden_run"}
     | {"invitation"}
@@ -41,20 +44,26 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_GET
 @signed_in
 def find(request: HttpRequest) -> HttpResponse:
+    """Ids first, then the sessions that hold the words; a single answer is opened."""
     text = request.GET.get("q", "").strip()[:LONGEST]
     if address := our_page(request, text):
         return redirect(address)
     projects = projects_of(request.user)
+    project = projects.filter(slug=request.GET.get("in", "")).first()
     found = _found(projects, text) if text else None
     if found and len(found.hits) == 1:
         return redirect(hit_address(found.hits[0]))
-    if found and not found.hits and (address := list_of_words(projects, request.GET.get("in", ""), text)):
+    in_words = sessions_with_words(projects.filter(pk=project.pk) if project else projects, text)
+    if found and not found.hits and (address := list_address(in_words)):
         return redirect(address)
     facts = {
         "q": text,
         "section": "find",
+        "project": project,
         "found": found,
         "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
+        "in_words": in_words,
+        "without": without_a_word(project, text) if project and found and not (found.hits or in_words) else [],
         "arrivals": arrivals(projects),
         "mine": projects.order_by("name")[:50],
         "administrators": server_administrators,
@@ -71,16 +80,50 @@ def _found(projects: QuerySet[Project], text: str) -> Found:
     return found
 
 
-def list_of_words(projects: QuerySet[Project], slug: str, text: str) -> str | None:
-    """The sessions of the project one comes from, where the text is no id and matches some of them as a query."""
-    project = projects.filter(slug=slug).first()
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InWords:
+    """The sessions of a project that match a text as a query."""
+
+    project: Project
+    rows: list[SessionRow]
+    address: str
+    """Of the list with all of them."""
+
+
+def sessions_with_words(projects: QuerySet[Project], text: str) -> list[InWords]:
+    """At most six projects are searched."""
     try:
         query = parse_query(text)
     except QueryError:
-        return None
-    if project is None or not count_matching(project, query, 1):
-        return None
-    return f"{reverse('sessions', args=[slug])}?{urlencode({'q': text})}"
+        return []
+    searched = projects.order_by("name")[:PROJECTS] if text else ()
+    found = ((each, session_page(each, query, limit=ROWS).items) for each in searched)
+    return [InWords(project=each, rows=rows, address=listed(each, text)) for each, rows in found if rows]
+
+
+def listed(project: Project, text: str) -> str:
+    return f"{reverse('sessions', args=[project.slug])}?{urlencode({'q': text})}"
+
+
+def list_address(in_words: list[InWords]) -> str | None:
+    """Where all matching sessions are in one project, its list shows them best."""
+    return in_words[0].address if len(in_words) == 1 else None
+
+
+def without_a_word(project: Project, text: str) -> list[tuple[str, str]]:
+    """Where no session holds all words: the lists with one of them left out that hold some."""
+    words = text.split()
+    if not 1 < len(words) <= WORDS:
+        return []
+    rests = [(word, " ".join(words[:at] + words[at + 1 :])) for at, word in enumerate(words)]
+    return [(word, listed(project, rest)) for word, rest in rests if _matches(project, rest)]
+
+
+def _matches(project: Project, text: str) -> bool:
+    try:
+        return count_matching(project, parse_query(text), 1) > 0
+    except QueryError:
+        return False
 
 
 def our_page(request: HttpRequest, text: str) -> str | None:
