@@ -56,6 +56,10 @@ def test_a_single_failure_that_is_the_first_anomaly_is_named_once():
             f"41 steps · search_docs called 20 {TIMES} with the same arguments · "
             "ended in Timeout · first anomaly at step 2",
         ),
+        (
+            make_run(model(), tool(), model(), status="cut_off", output=None),
+            "3 steps · 1 tool call · broke off after step 3 · first anomaly at step 3",
+        ),
         (make_run(model(), status="running"), "1 step · no tool call · still running"),
         (make_run(model(), status="error"), "1 step · no tool call · ended in an error · first anomaly at step 1"),
     ],

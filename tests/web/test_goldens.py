@@ -458,7 +458,7 @@ def test_replays_of_goldens_are_no_attempts(bob, bad):
 
     assert page.context["replays"] == []
     workflow = bob.get(reverse("workflow", args=["shop", "chat"])).content.decode()
-    assert "Not known yet whether it reproduces." in workflow
+    assert "Not reproduced yet." in workflow
     assert "golden run of" in bob.get(reverse("replays", args=["shop"])).content.decode()
 
 

@@ -221,7 +221,7 @@ def test_an_end_in_part_does_not_say_that_the_run_does_not_reproduce(shop, bob):
     workflow = reverse("workflow", args=["shop", run.session.session_id])
 
     make_replay(run, 1, **MISSING | {"facts": {"limit": LIMIT}})
-    assert "Not known yet whether it reproduces." in bob.get(workflow).content.decode()
+    assert "Not reproduced yet." in bob.get(workflow).content.decode()
 
     make_replay(run, 2, **MISSING)
     assert "It does not reproduce: replay #2 asked for an answer" in bob.get(workflow).content.decode()

@@ -65,7 +65,7 @@ def test_a_run_that_was_not_replayed_asks_for_a_replay(bob, parent):
 
     assert page.count('<li id="step-') == 7
     assert next_step(page) == "4"
-    assert "Not known yet whether it reproduces." in page
+    assert "Not reproduced yet." in page
     assert 'action="/p/shop/s/chat_1/replay"' in header(page)
     assert 'name="run" value="parent"' in header(page)
     assert "data-next" in header(page)

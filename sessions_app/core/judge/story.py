@@ -63,7 +63,7 @@ def _end_in_words(run: Run) -> str:
         return "still running"
     at = broke_off_at(run)
     if at is not None:
-        return f"broke off at step {at}"
+        return f"broke off at step {at}" if at <= len(run.steps) else f"broke off after step {at - 1}"
     return "answered" if has_answer(run) else "no answer"
 
 

@@ -120,7 +120,7 @@ def _context(project: Project, place: RunPlace, facts: Facts) -> dict[str, Any]:
 
 def _answer(reproduces: bool | None, decided_by: Attempt | None) -> str:
     if reproduces is None or decided_by is None:
-        return "Not known yet whether it reproduces."
+        return "Not reproduced yet."
     words = "It reproduces" if reproduces else "It does not reproduce"
     return f"{words}: {outcome_words(decided_by)}."
 
