@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import F, Min, Q, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.core.replay.words import ENDS
@@ -40,6 +40,8 @@ class Queue:
 
     queued: int
     running: int
+    paused: int
+    """Those that wait for a person."""
     oldest: datetime | None
     """When the replay that waits longest was asked for."""
     workers: tuple[str, ...]
@@ -84,19 +86,25 @@ def took_ms(replay: Replay) -> float | None:
 
 
 def queue_of(project: Project) -> Queue:
-    """Three queries. Only the counts of this project are told; whether workers are busy is not secret."""
-    mine = Replay.objects.filter(project=project)
-    waiting = mine.filter(state=ReplayState.QUEUED)
+    """Two queries. Only the counts of this project are told; whether workers are busy is not secret."""
+    is_queued = Q(state=ReplayState.QUEUED)
+    mine = Replay.objects.filter(project=project, state__in=OPEN_STATES).aggregate(
+        queued=Count("pk", filter=is_queued),
+        running=Count("pk", filter=Q(state__in=HELD_STATES)),
+        paused=Count("pk", filter=Q(state=ReplayState.PAUSED)),
+        oldest=Min("created_at", filter=is_queued),
+    )
     held = Replay.objects.filter(state__in=HELD_STATES, lease_until__gt=timezone.now())
-    oldest = waiting.aggregate(oldest=Min(F("created_at")))["oldest"]
     workers = sorted({name for name in held.values_list("worker", flat=True)[:100] if name})
     return Queue(
-        queued=waiting.count(),
-        running=mine.filter(state__in=HELD_STATES).count(),
-        oldest=oldest,
+        **mine,
         workers=tuple(workers[:BUSY_WORKERS]),
-        is_stalled=oldest is not None and not workers and timezone.now() - oldest > STALLED_AFTER,
+        is_stalled=_waits_long(mine["oldest"]) and not workers,
     )
+
+
+def _waits_long(since: datetime | None) -> bool:
+    return since is not None and timezone.now() - since > STALLED_AFTER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from sessions_app.core.fork.report import ForkedStep, ForkFacts, Samples
 from sessions_app.core.fork.words import describe
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.models import Replay
-from sessions_app.models.replays import FORK_MODES
+from sessions_app.models.replays import FORK_MODES, ReplayMode
 from sessions_app.queries.forks import expectation_of
 
 STEPS = 500
@@ -42,6 +42,22 @@ def forked_steps(replay: Replay) -> tuple[ForkedStep, ...]:
     return tuple(
         ForkedStep(index=row.index, name=row.name, source=row.source, taken_from=taken.get(row.index)) for row in rows
     )
+
+
+def steps_answered(replay: Replay) -> tuple[ForkedStep, ...]:
+    """Of a replay while it runs, whose steps are stored once it is over: those of the recording that it has come
+    through, each with who answers it."""
+    if replay.mode in FORK_MODES or not replay.progress_done:
+        return ()
+    sources = _WHILE_RUNNING.get(ReplayMode(replay.mode), {})
+    rows = [row for row in replay.content.steps if row.kind in ("model", "tool")][: replay.progress_done]
+    return tuple(
+        ForkedStep(index=row.index, name=row.name, source=sources.get(row.kind, "recorded")) for row in rows[-STEPS:]
+    )
+
+
+_WHILE_RUNNING = {ReplayMode.CODE_AND_TOOLS: {"tool": "own_code"}, ReplayMode.LIVE: {"model": "live"}}
+"""Where answers come from that are not the recorded ones."""
 
 
 def _asked(replay: Replay) -> str | None:

@@ -12,6 +12,8 @@ from django.utils import timezone
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from sessions_app.core.clipping import shortened
+from sessions_app.core.place_words import place_in_words
 from sessions_app.core.redaction.builtin import BUILT_IN_RULES
 from sessions_app.core.search.query import quoted
 
@@ -38,6 +40,12 @@ _INVISIBLE = re.compile(
 _RULES = "|".join(sorted({rule.name for rule in BUILT_IN_RULES}))
 _SPECIAL = re.compile(rf"\[(?P<rule>{_RULES}):(?P<value>[0-9a-f]{{8}})\]|{_INVISIBLE.pattern}")
 """Only names of our rules: other bracketed words with a number after them were recorded so."""
+
+
+@register.filter
+def place(path: str) -> str:
+    """A place in a step, as people speak of it."""
+    return shortened(place_in_words(path), 60)
 
 
 @register.filter

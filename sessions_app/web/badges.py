@@ -75,7 +75,7 @@ SOURCE_MEANS = {
     "borrowed": "the same request, answered in another recorded run of this project",
     "by_hand": "an answer that somebody wrote",
     "rule": "an answer that a rule supplied",
-    "own_code": "the team's own code ran",
+    "own_code": "your own code ran",
     "live": "a real model or a real tool was called",
     "unknown": "no answer was known; the replay stopped there",
 }
@@ -113,7 +113,18 @@ FAILURE_OUTCOMES = {
     "not_known": State(word="came to no end", icon="circle-dashed", css="unknown"),
 }
 
+ATTEMPTS = {
+    "reproduced": REPLAY_VERDICTS["reproduced"],
+    "different": REPLAY_VERDICTS["diverged"],
+    "partial": REPLAY_VERDICTS["partial"],
+    "unknown": State(word="stopped: answer unknown", icon="circle-question-mark", css="stopped"),
+    "cancelled": REPLAY_VERDICTS["cancelled"],
+    "error": REPLAY_VERDICTS["could_not_run"],
+}
+"""Outcomes of replays as reports count them, in the words of their verdicts."""
+
 TABLES = {
+    "attempt": ATTEMPTS,
     "failure": FAILURE_OUTCOMES,
     "golden": GOLDEN_RESULTS,
     "check": CHECK_RESULTS,

@@ -105,7 +105,7 @@ def test_the_world_is_off_unless_something_was_live(parent, bob):
     assert ("isolated" in might, "badge-amber" in might) == (True, False)
     assert "live tools: lookup_order × 2" in on
     assert "badge-amber" in on
-    assert "runs the team&#x27;s own code: support" in on
+    assert "runs your code: support" in on
     assert "isolated" not in on
 
 

@@ -59,6 +59,8 @@ def test_an_open_replay_shows_counted_steps_and_asks_again(shop, bob):
     page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
 
     assert "Replaying step 3 of 5" in page
+    assert "Steps so far" in page
+    assert page.count('<span class="recorded cut">') == 2
     assert "2 of 3" in page
     assert "03:14:20" in page
     assert 'hx-trigger="every 2s, refresh"' in page

@@ -58,7 +58,7 @@ def test_the_verdict_is_in_words_and_the_world_was_off(shop, bob):
     assert "Reproduced: same 1 step, same answer" in page
     assert "isolated: 0 network calls, 0 writes" in page
     assert "namespaces, read-only root, seccomp and audit hook" in page
-    assert "171 fields, 14 volatile ones left out" in page
+    assert "171 fields; 14 volatile fields ignored" in page
     assert "parameters" in page
     assert reverse("diff", args=["shop", "r_8821", "r_8821_replay_1"]) in page
 
@@ -173,8 +173,8 @@ def test_a_missed_fixture_shows_the_call_and_the_nearest_ones(shop, bob):
     page = page_of(bob, replay)
 
     assert "fixture for step 3 missing" in page
-    assert "<span>Stopped: answer unknown</span>" in page
-    assert "<span>Error</span>" not in page
+    assert "<span>stopped: answer unknown</span>" in page
+    assert "<span>could not run</span>" not in page
     assert "</strong>({&quot;query&quot;: &quot;my order&quot;})" in page
     assert "user_id" in page
     assert "<del>&quot;u_7710&quot;</del>" in page
@@ -212,8 +212,8 @@ def test_a_crash_is_an_error_and_not_a_difference(shop, bob):
     page = page_of(bob, replay)
 
     assert "Could not run" in page
-    assert "<span>Error</span>" in page
-    assert "<span>Different</span>" not in page
+    assert "<span>could not run</span>" in page
+    assert "<span>diverged</span>" not in page
     assert "<script>alert" not in page
 
 
@@ -227,8 +227,8 @@ def test_a_cancelled_attempt_is_no_error(shop, bob):
 
     page = page_of(bob, stopped)
 
-    assert "<span>Cancelled</span>" in page
-    assert "<span>Error</span>" not in page
+    assert "<span>cancelled</span>" in page
+    assert "<span>could not run</span>" not in page
     assert "What was done" not in page
     assert "What this replay shows" not in page
     text = bob.get(reverse("replay_report", args=["shop", stopped.replay_id, "txt"])).content.decode()
@@ -288,7 +288,7 @@ def test_the_commit_that_ran_stands_beside_the_recorded_one(shop, bob, commit, w
 
     page = words_of(page_of(bob, finished(shop, mode="code", order={"agent": "shop"}, facts=facts)))
 
-    assert f"team's code ran: shop commit that ran {words} commit recorded 0a0b0c" in page
+    assert f"your code ran: shop commit that ran {words} commit recorded 0a0b0c" in page
 
 
 def test_code_that_never_ran_is_not_said_to_have_run(shop, bob):
@@ -297,7 +297,7 @@ def test_code_that_never_ran_is_not_said_to_have_run(shop, bob):
 
     page = words_of(page_of(bob, queued))
 
-    assert "team's code did not run" in page
+    assert "your code did not run" in page
     assert "commit that ran" not in page
 
 
@@ -320,8 +320,8 @@ def test_attempts_are_counted_from_one(shop, bob):
 
     page = page_of(bob, second)
 
-    assert "<span>Reproduced</span>" in page
-    assert "<span>Different</span>" in page
+    assert "<span>reproduced</span>" in page
+    assert "<span>diverged</span>" in page
 
 
 @pytest.mark.parametrize(

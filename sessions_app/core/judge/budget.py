@@ -116,7 +116,9 @@ def _model_version(run: Run) -> Held:
 
 
 def _asked_and_got(asked: str | None, got: str | None) -> str:
-    return f"{asked} → {got or 'not captured'}" if asked or not got else got
+    if asked and got:
+        return f"{asked} → {got}"
+    return got or (f"{asked}, what answered not captured" if asked else "not captured")
 
 
 def _routing(run: Run) -> Held:

@@ -317,7 +317,7 @@ def _ran_past(plan: ReplayPlan, cursor: int) -> Trouble:
     """The step at which an answer was wanted that is not there."""
     is_recorded = cursor < len(plan.answers)
     step = plan.answers[cursor].step if is_recorded else len(plan.run.steps) + 1
-    asked = Divergence(step=step, path="response", recorded=None, replayed="a further model answer was asked for")
+    asked = Divergence(step=step, path="response", recorded=None, replayed="another model request")
     return Trouble(verdict="ran_past_recording", divergence=asked, facts={})
 
 

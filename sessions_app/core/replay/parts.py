@@ -146,7 +146,7 @@ _PROVES_LIVE_TOOLS = (
     "answers. The other tools returned their recorded answers and did not run."
 )
 _PROVES: dict[tuple[AgentPart, ToolsPart], str] = {
-    ("rebuilt", "frozen"): "Shows whether the recording is complete and consistent. Says nothing about your code.",
+    ("rebuilt", "frozen"): "This checks the recording, not your code.",
     ("yours", "frozen"): "Shows whether your code sends the model the recorded requests. The tools did not run, "
     "so a change inside a tool does not show.",
     ("yours", "run"): "Shows whether your code and tools behave as recorded, or where a change takes effect.",

@@ -63,6 +63,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "sources": _sources(facts),
         "facts": facts,
         "budget": [{"row": row, "word": STATE_WORDS[row.state]} for row in report.budget],
+        "is_all_pinned": all(row.state == "pinned" for row in report.budget),
         "difference": _difference(replay),
         "asked_for": facts.get("asked_for"),
         "asked_arguments": spelled.compact(spelled.of_value((facts.get("asked_for") or {}).get("arguments"))),
@@ -124,11 +125,20 @@ def _sources(facts: JsonObject) -> list[Source]:
 
 
 def _difference(replay: Replay) -> Field | None:
-    """The first field that differs, with the words around it."""
+    """The first field that differs, with the words around it. None where one side was never there, or what the code
+    did by itself says it already."""
     found = replay.divergence
     if not found or "path" not in found or found.get("recorded") is found.get("replayed") is None:
         return None
+    if replay.verdict == "ran_past_recording" or _is_own_act(replay, found):
+        return None
     return field_of(str(found["path"]), found.get("recorded"), found.get("replayed"))
+
+
+def _is_own_act(replay: Replay, found: JsonObject) -> bool:
+    told = (found.get("step"), found.get("recorded"), found.get("replayed"))
+    acts = replay.facts.get("own_code") or []
+    return any((act.get("step"), act.get("recorded"), act.get("now")) == told for act in acts)
 
 
 def _nearest(facts: JsonObject) -> list[Nearest]:

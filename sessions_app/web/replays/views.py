@@ -25,7 +25,7 @@ from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.queries.access import has_role
 from sessions_app.queries.replays import FILTERS, PAGE, has_grown_since, queue_of, replay_by_id, replay_page
-from sessions_app.services.fork_facts import forked_steps, samples_of
+from sessions_app.services.fork_facts import forked_steps, samples_of, steps_answered
 from sessions_app.services.forks import request_fork
 from sessions_app.services.replays import cancel_replay, request_replay
 from sessions_app.services.reports import report_of
@@ -52,8 +52,9 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     context = {
         "project": project,
         "section": "replays",
-        "filters": list(FILTERS),
+        "filters": [(each, _FILTER_WORDS.get(each, each)) for each in FILTERS],
         "filter": name,
+        "filter_words": _FILTER_WORDS.get(name, name),
         "before": before,
         "rows": [(row, *_words_of(row.replay)) for row in rows[:PAGE]],
         "more_before": rows[PAGE - 1].replay.pk if len(rows) > PAGE else None,
@@ -65,6 +66,10 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
         seen = [_seen(row.replay) for row in rows]
         return live_part_of(request, "replays/_list.html", context, [seen, name, before, context["queue"]])
     return render(request, "replays/list.html", context)
+
+
+_FILTER_WORDS = {"different": "diverged", "failed": "could not run"}
+"""Filters that rows name otherwise."""
 
 
 @require_GET
@@ -126,7 +131,7 @@ def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[
     }
     if row.is_over:
         return frame | _report_context(project, row)
-    open_fork = {"so_far": forked_steps(row), "asked_fork": asked_for(row)}
+    open_fork = {"so_far": forked_steps(row) or steps_answered(row), "asked_fork": asked_for(row)}
     return frame | open_fork | samples_context(project, row.facts)
 
 

@@ -62,7 +62,7 @@ def is_fork(replay: Replay) -> bool:
 def badges_of(replay: Replay) -> list[Badge]:
     """While it is open, what may go live; once it is over, what did. That the world was off only once that was
     measured."""
-    code = [Badge(words=f"runs the team's own code: {agent}", icon="code")] if (agent := agent_of(replay)) else []
+    code = [Badge(words=f"runs your code: {agent}", icon="code")] if (agent := agent_of(replay)) else []
     return [*code, *(_live_badges(replay) or _world_badges(replay))]
 
 
