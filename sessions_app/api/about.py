@@ -37,18 +37,18 @@ class AgentList(Answer):
 
 @router.get("/me", response={200: MeBody})
 def get_me(request: HttpRequest) -> JsonObject:
-    """The key that this request was sent with, and its project."""
+    """Get the key this request was sent with, and its project."""
     key = key_of(request)
     return {"key": key_shape(key), "project": project_shape(key.project)}
 
 
 @router.get("/version", response={200: VersionBody})
 def get_version(request: HttpRequest) -> JsonObject:
-    """The versions of the server and of its API."""
+    """Get the versions of the server and of its API."""
     return {"version": VERSION, "api": API_VERSION}
 
 
 @router.get("/agents", auth=FullKeyHolder(), response={200: AgentList})
 def list_agents(request: HttpRequest) -> JsonObject:
-    """The agents that this server's settings register, by name."""
+    """List the agents that this server's settings register."""
     return {"items": [{"name": name} for name in sorted(settings.REPLAY_AGENTS)], "next_cursor": None}

@@ -82,7 +82,7 @@ class StateChanges(Answer):
 
 @router.get("/runs/{path:run_id}/checkpoints/{step}", response={200: CheckpointBody}, by_alias=True)
 def get_checkpoint(request: HttpRequest, run_id: str, step: int) -> JsonObject:
-    """Messages, tool calls, model settings and state as they stood after a step."""
+    """Get messages, tool calls, model settings and state as they were after a step."""
     row = find_run(request, run_id)
     run = load_run(row)
     if not 1 <= step <= len(run.steps):
@@ -137,8 +137,7 @@ def _snapshot(snapshot: Snapshot) -> JsonObject:
 def list_state_changes(
     request: HttpRequest, run_id: str, path: str = "", cursor: str | None = None, limit: PageSize = 100
 ) -> JsonObject:
-    """Each change of one value of the state, in order. `path` is a JSON Pointer such as `/orders/0/status`; without
-    it, of the whole state."""
+    """List each change of a value in the state, in order. Without `path`, of the whole state."""
     row = find_run(request, run_id)
     place, start = _place(path), _start(cursor)
     history = state_of(row).history

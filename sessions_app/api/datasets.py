@@ -23,8 +23,8 @@ _LINES = "text/plain"
 def get_golden_dataset(
     request: HttpRequest, format: DatasetFormat = "rows", cursor: str | None = None, limit: PageSize = 500
 ) -> HttpResponse:
-    """A line of JSON for each golden, newest first: as `rows` with all that is known, or as samples of `openai-evals`
-    or `inspect`. Where there are more, the header `X-Next-Cursor` is there."""
+    """Export goldens as JSON Lines, newest first. `rows` has all that is known; `openai-evals` and `inspect` are
+    samples for these tools. Where there are more, the header `X-Next-Cursor` is set."""
     goldens, next_cursor = page_of(goldens_of(project_of(request)), cursor, limit)
     return _lines(goldens_as_jsonl(goldens, format), next_cursor)
 
@@ -37,7 +37,7 @@ def get_run_dataset(
     cursor: str | None = None,
     limit: PageSize = 100,
 ) -> HttpResponse:
-    """The same of runs, by the query of the sessions page: those that failed, where there is none."""
+    """Export runs as JSON Lines. `q` selects them, as on the Sessions page; failed runs by default."""
     runs, next_cursor = runs_page(project_of(request), parse_query(q), Page(cursor=cursor, limit=limit))
     return _lines(runs_as_jsonl(runs, format), next_cursor)
 

@@ -1,110 +1,176 @@
-"""The API's own page, made from its OpenAPI description; no script and nothing from elsewhere."""
+"""The API's own pages, made from its OpenAPI description; no script and nothing from elsewhere."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from ninja import NinjaAPI
 
-GROUPS = {
-    "Send and read runs": ("runs", "payloads", "exports"),
-    "Sessions": ("sessions", "notes"),
-    "Replay": ("replays", "session replays"),
-    "Fork and resume": ("forks", "checkpoints"),
-    "Compare": ("comparisons", "cold cases"),
-    "Goldens": ("goldens", "datasets"),
-    "Projects, members, keys and redaction": ("projects", "redaction"),
-    "This server": ("server",),
-}
-"""Headings of the page, and the tags of what stands under each."""
+from sessions_app.api.docs_examples import Examples
+from sessions_app.api.docs_words import type_html, words_html
+from sessions_app.api.openapi import JSON_TYPE, REFUSALS
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Group:
+    """A page of its own, and the tags of the operations on it."""
+
+    slug: str
+    title: str
+    tags: tuple[str, ...]
+
+
+GROUPS = (
+    Group(slug="runs", title="Runs", tags=("runs", "payloads", "exports")),
+    Group(slug="sessions", title="Sessions and notes", tags=("sessions", "notes")),
+    Group(slug="replays", title="Replays", tags=("replays", "session replays")),
+    Group(slug="forks", title="Forks and checkpoints", tags=("forks", "checkpoints")),
+    Group(slug="comparisons", title="Comparisons and cold cases", tags=("comparisons", "cold cases")),
+    Group(slug="goldens", title="Goldens and datasets", tags=("goldens", "datasets")),
+    Group(slug="projects", title="Projects, members and keys", tags=("projects", "redaction")),
+    Group(slug="server", title="Server", tags=("server",)),
+)
+"""In the order in which people come to need them."""
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
-def docs_page(request: HttpRequest, api: NinjaAPI) -> HttpResponse:
-    schema = api.get_openapi_schema()
+def index_page(request: HttpRequest, api: NinjaAPI) -> HttpResponse:
+    reference = reference_of(api)
     context = {
-        "groups": groups(operations(schema)),
-        "schemas": schemas(schema),
-        "base": request.build_absolute_uri("/").rstrip("/"),
+        "groups": GROUPS,
+        "groups_with_operations": [(group, reference.operations(group)) for group in GROUPS],
+        "refusals": [(status, words_html(meaning)) for status, meaning in REFUSALS.items()],
+        "base": _base(request),
     }
     return render(request, "api/docs.html", context)
 
 
-def groups(found: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """In the order in which people come to need them."""
-    return [(title, [each for tag in tags for each in found if each["tag"] == tag]) for title, tags in GROUPS.items()]
+def group_page(request: HttpRequest, api: NinjaAPI, slug: str) -> HttpResponse:
+    group = next((each for each in GROUPS if each.slug == slug), None)
+    if group is None:
+        raise Http404
+    reference = reference_of(api)
+    operations = reference.operations(group, _base(request))
+    context = {
+        "groups": GROUPS,
+        "group": group,
+        "operations": operations,
+        "schemas": reference.schemas_of(operations),
+    }
+    return render(request, "api/group.html", context)
 
 
-def operations(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """One entry for each address and method, in the order of the code."""
-    return [
-        {
+@cache
+def reference_of(api: NinjaAPI) -> Reference:
+    return Reference(api.get_openapi_schema())
+
+
+class Reference:
+    """An OpenAPI description as the pages show it."""
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        self._paths: dict[str, Any] = described["paths"]
+        self._schemas: dict[str, Any] = described["components"]["schemas"]
+        self._examples = Examples(self._schemas)
+
+    def operations(self, group: Group, base: str = "") -> list[dict[str, Any]]:
+        """Of one address together, the rest in the order of the code."""
+        found = [
+            self._operation(base, path, method, described)
+            for tag in group.tags
+            for path, methods in self._paths.items()
+            for method, described in methods.items()
+            if method in _METHODS and described["tags"] == [tag]
+        ]
+        paths = list(dict.fromkeys(each["path"] for each in found))
+        return sorted(found, key=lambda each: paths.index(each["path"]))
+
+    def _operation(self, base: str, path: str, method: str, described: dict[str, Any]) -> dict[str, Any]:
+        body = described.get("requestBody", {}).get("content", {}).get(JSON_TYPE, {})
+        good = [(status, answer) for status, answer in described["responses"].items() if status < "300"]
+        status, answer = good[-1]
+        return {
+            "id": described["operationId"],
             "method": method.upper(),
-            "tag": described["tags"][0],
             "path": path,
-            "summary": described.get("description") or described.get("summary"),
-            "parameters": described.get("parameters", []),
-            "body": _schema_name(described.get("requestBody", {})),
-            "answers": [
-                {"status": status, "schema": _schema_name(_whole(schema, answer)), "about": _about(schema, answer)}
-                for status, answer in described.get("responses", {}).items()
-            ],
+            "summary": words_html(described["summary"]),
+            "about": words_html(described["description"]),
+            "parameters": list(map(_parameter, described.get("parameters", []))),
+            "body_optional": not described.get("requestBody", {}).get("required", False),
+            "body": self._fields(_names_in(body.get("schema", {}))),
+            "body_names": _names_in(body.get("schema", {})),
+            "statuses": ", ".join(status for status, _ in good),
+            "answer": type_html(_json_schema(answer)) if _json_schema(answer) else None,
+            "answer_names": list(chain.from_iterable(_names_in(_json_schema(answer)) for _, answer in good)),
+            "files": [each for each in answer.get("content", {}) if not _json_schema(answer)],
+            "refusals": [status for status in described["responses"] if status >= "400"],
+            "request_example": self._examples.curl(base, path, method.upper(), described),
+            "answer_example": self._examples.answer(answer),
+            "answer_status": status,
         }
-        for path, methods in schema["paths"].items()
-        for method, described in methods.items()
-        if method in _METHODS
-    ]
+
+    def schemas_of(self, operations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What these answer with and what is inside of that; what they take stands beside them."""
+        taken = {name for each in operations for name in each["body_names"]}
+        found: dict[str, None] = {}
+        waiting = [name for each in operations for name in each["answer_names"]]
+        waiting += [inner for name in taken for inner in _names_in(self._schemas[name])]
+        while waiting:
+            if (name := waiting.pop(0)) not in found:
+                found[name] = None
+                waiting += _names_in(self._schemas[name])
+        return [{"name": name, "fields": self._fields([name])} for name in sorted(found)]
+
+    def _fields(self, names: list[str]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": field,
+                "type": type_html(described),
+                "about": words_html(described.get("description", "")),
+                "required": field in self._schemas[name].get("required", []),
+            }
+            for name in names
+            for field, described in self._schemas[name].get("properties", {}).items()
+        ]
 
 
-def schemas(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    found = schema.get("components", {}).get("schemas", {})
-    return [
-        {
-            "name": name,
-            "example": _example(body),
-            "fields": [
-                {"name": field, "type": _type(described), "about": described.get("description", "")}
-                for field, described in body.get("properties", {}).items()
-            ],
-        }
-        for name, body in sorted(found.items())
-    ]
+def _base(request: HttpRequest) -> str:
+    return request.build_absolute_uri("/").rstrip("/")
 
 
-def _example(body: dict[str, Any]) -> str:
-    examples = body.get("examples", [])
-    return json.dumps(examples[0], indent=2, ensure_ascii=False) if examples else ""
+def _parameter(described: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": described["name"],
+        "in": described["in"],
+        "required": described.get("required", False),
+        "type": type_html(described["schema"]),
+        "about": words_html(described.get("description", "")),
+    }
 
 
-def _whole(schema: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """Refusals stand in one place, and operations refer to them."""
-    if "$ref" not in answer:
-        return answer
-    found: dict[str, Any] = schema["components"]["responses"][answer["$ref"].rpartition("/")[2]]
-    return found
+def _json_schema(answer: dict[str, Any]) -> dict[str, Any]:
+    """Nothing for a file, of which JSON may be one form."""
+    content = answer.get("content", {})
+    schema: dict[str, Any] = content[JSON_TYPE]["schema"] if list(content) == [JSON_TYPE] else {}
+    return schema
 
 
-def _about(schema: dict[str, Any], answer: dict[str, Any]) -> str:
-    """What a refusal means; of a file, its types."""
-    files = [media_type for media_type in answer.get("content", {}) if media_type != "application/json"]
-    return ", ".join(answer["content"]) if files else str(_whole(schema, answer)["description"])
+def _names_in(described: Any) -> list[str]:
+    """Of the schemas that it refers to, in their order."""
+    return list(dict.fromkeys(_each_name(described)))
 
 
-def _schema_name(holder: dict[str, Any]) -> str | None:
-    content = holder.get("content", {}).get("application/json", {}).get("schema", {})
-    return _type(content) if content else None
-
-
-def _type(described: dict[str, Any]) -> str:
-    if "$ref" in described:
-        return str(described["$ref"]).rsplit("/", 1)[-1]
-    if "anyOf" in described:
-        return " or ".join(_type(choice) for choice in described["anyOf"])
-    if "enum" in described:
-        return " | ".join(str(value) for value in described["enum"])
-    if described.get("type") == "array":
-        return f"list of {_type(described.get('items', {}))}"
-    return str(described.get("type", "any"))
+def _each_name(described: Any) -> Iterator[str]:
+    if isinstance(described, dict):
+        if "$ref" in described:
+            yield described["$ref"].rpartition("/")[2]
+        described = list(described.values())
+    if isinstance(described, list):
+        for inner in described:
+            yield from _each_name(inner)

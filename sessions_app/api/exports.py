@@ -18,13 +18,14 @@ router = Router(auth=FullKeyHolder(), tags=["exports"])
 
 @router.get("/runs/{path:run_id}/otlp", response={413: ErrorAnswer}, openapi_extra=answers_file(JSON_TYPE))
 def get_otlp(request: HttpRequest, run_id: str) -> HttpResponse:
-    """The run as one OTLP JSON request in the GenAI conventions; posting it to any collector shows it there."""
+    """Export the run as one OTLP JSON request in the GenAI conventions. Any collector takes it."""
     return HttpResponse(export_run(load_run(find_run(request, run_id))), content_type="application/json")
 
 
 @router.get("/runs/{path:run_id}/case-file", response={413: ErrorAnswer}, openapi_extra=answers_file(*ZIP_TYPES))
 def get_case_file(request: HttpRequest, run_id: str) -> HttpResponse:
-    """The run, the run it came from and its replays as one sealed zip; another installation takes it in whole."""
+    """Export the run as a case file. The sealed zip has the run, the run it came from and its replays; another
+    installation can import it."""
     response = HttpResponse(case_of(find_run(request, run_id)), content_type="application/zip")
     response.headers["Content-Disposition"] = 'attachment; filename="case.zip"'
     response.headers["X-Content-Type-Options"] = "nosniff"

@@ -54,7 +54,7 @@ class FailureReplays(Answer):
 
 @router.get("/failure-groups", response={200: FailureGroupList})
 def list_failure_groups(request: HttpRequest, q: str = "") -> JsonObject:
-    """Runs that failed, by how they did: the largest 50 groups. `q` chooses runs, as on the page of sessions."""
+    """List failed runs in groups, the 50 largest. `q` selects the runs, as on the Sessions page."""
     groups = failure_groups(project_of(request), parse_query(q), timezone.now())
     attempts = attempts_at(groups)
     return {"items": [_body(group, attempts[group.representative.pk]) for group in groups]}
@@ -62,7 +62,7 @@ def list_failure_groups(request: HttpRequest, q: str = "") -> JsonObject:
 
 @router.post("/failure-groups/replays", response={202: FailureReplays})
 def post_failure_replays(request: HttpRequest, wanted: FailureReplaysRequest) -> Status[JsonObject]:
-    """Replay the representative of each group with each agent: all of them or none."""
+    """Replay the representative of each group with each agent. All are queued or none."""
     groups = failure_groups(project_of(request), parse_query(wanted.q), timezone.now())
     chosen = [each for each in groups if wanted.runs is None or each.representative.run_id in wanted.runs]
     queued = replay_representatives(chosen, wanted.agents, mode=wanted.mode)

@@ -32,19 +32,19 @@ _GOES_ON = {202: ReplayBody}
 
 @router.post("/runs/{path:run_id}/forks", response=_QUEUED)
 def post_fork(request: HttpRequest, run_id: str, wanted: ForkRequest) -> Status[JsonObject]:
-    """Go on from a step with at least one change. What came before it stays as it was recorded."""
+    """Fork the run from a step, with at least one change. The steps before it stay as recorded."""
     return _queue(request, run_id, wanted, "fork")
 
 
 @router.post("/runs/{path:run_id}/resume", response=_QUEUED)
 def post_resume(request: HttpRequest, run_id: str, wanted: ResumeRequest) -> Status[JsonObject]:
-    """Go on from a step with nothing changed, as for a run that broke off."""
+    """Resume the run from a step without changes. For runs that broke off."""
     return _queue(request, run_id, wanted, "resume")
 
 
 @router.post("/runs/{path:run_id}/samples", response=_QUEUED)
 def post_samples(request: HttpRequest, run_id: str, wanted: SamplesRequest) -> Status[JsonObject]:
-    """Fork the run several times with a live model, tools frozen; refused where the server has no live model."""
+    """Fork the run several times with a live model. Tools stay frozen. Refused where no live model is connected."""
     return _queue(request, run_id, wanted, "sampling")
 
 
@@ -57,15 +57,15 @@ def _queue(request: HttpRequest, run_id: str, wanted: ResumeRequest, mode: str) 
 
 @router.get("/runs/{path:run_id}/forks", response={200: ForkList})
 def list_forks(request: HttpRequest, run_id: str) -> JsonObject:
-    """What was made of the run, and of what that produced."""
+    """List the forks of the run, and the forks of those."""
     return {"items": [fork_item(row) for row in fork_rows(find_run(request, run_id))], "next_cursor": None}
 
 
 @router.post("/replays/{replay_id}/answers", response={**_GOES_ON, 410: ErrorAnswer}, operation_id="answer_replay")
 def post_answer(request: HttpRequest, replay_id: str, wanted: AnswerRequest) -> Status[JsonObject]:
-    """Answer what a fork stopped at, or change the answer at a breakpoint; then it goes on.
+    """Answer what a fork stopped at, or change the answer at a breakpoint. The replay then continues.
 
-    A paused replay that changes nothing is cancelled, and the answer is the fork that goes on in its place.
+    A paused replay that changes nothing is cancelled, and the answer is the fork that continues in its place.
     """
     replay = find_replay(request, replay_id)
     give = edit_and_continue if replay.state == ReplayState.PAUSED else answer_by_hand
@@ -74,11 +74,11 @@ def post_answer(request: HttpRequest, replay_id: str, wanted: AnswerRequest) -> 
 
 @router.post("/replays/{replay_id}/continue", response=_GOES_ON, operation_id="continue_replay")
 def post_continue(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
-    """Let a paused replay go on to the next breakpoint or to its end."""
+    """Continue a paused replay to the next breakpoint or to its end."""
     return Status(202, replay_body(continue_replay(replay=find_replay(request, replay_id))))
 
 
 @router.post("/replays/{replay_id}/step", response=_GOES_ON, operation_id="step_replay")
 def post_step(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
-    """Let a paused replay go on to the next model request or tool call."""
+    """Continue a paused replay to the next model request or tool call."""
     return Status(202, replay_body(step_once(replay=find_replay(request, replay_id))))

@@ -55,8 +55,8 @@ router = Router(auth=FullKeyHolder(), tags=["goldens"])
 
 @router.post("/goldens", response={201: GoldenBody, 404: ErrorAnswer, 410: ErrorAnswer})
 def post_golden(request: HttpRequest, wanted: GoldenRequest) -> Status[JsonObject]:
-    """Keep a run as a golden: a scene with checks. The run, what it was made of and their forks are judged at once;
-    `warnings` say what is missing until it fails on one run and passes on another."""
+    """Keep a run as a golden with checks. The run, its origin and their forks are judged at once; `warnings` say what
+    is missing until it fails on one run and passes on another."""
     run = find_run(request, wanted.run_id)
     golden = create_golden(run=run, wanted=wanted.model_dump(exclude={"run_id"}))
     return Status(201, golden_body(golden))
@@ -64,27 +64,27 @@ def post_golden(request: HttpRequest, wanted: GoldenRequest) -> Status[JsonObjec
 
 @router.get("/goldens", response={200: GoldenList})
 def list_goldens(request: HttpRequest, cursor: str | None = None, limit: PageSize = 50) -> JsonObject:
-    """The goldens of the project, newest first."""
+    """List the project's goldens, newest first."""
     goldens, next_cursor = page_of(goldens_of(project_of(request)), cursor, limit)
     return {"items": list(map(golden_body, goldens)), "next_cursor": next_cursor}
 
 
 @router.get("/goldens/{golden_id}", response={200: GoldenBody})
 def get_golden(request: HttpRequest, golden_id: str) -> JsonObject:
-    """One golden, with the runs that it fails and passes on."""
+    """Get a golden, with the runs it fails and passes on."""
     return golden_body(find_golden(request, golden_id))
 
 
 @router.delete("/goldens/{golden_id}", response={204: None})
 def delete_golden(request: HttpRequest, golden_id: str) -> Status[None]:
-    """Delete a golden with its runs; the replays that these made stay."""
+    """Delete a golden and its runs. The replays they made stay."""
     find_golden(request, golden_id).delete()
     return Status(204, None)
 
 
 @router.post("/goldens/{golden_id}/quarantine", response={200: GoldenBody})
 def post_quarantine(request: HttpRequest, golden_id: str, wanted: QuarantineRequest) -> JsonObject:
-    """It runs on, and its result does not count. A reason is required."""
+    """Quarantine a golden. It still runs, but its result does not count. A reason is required."""
     golden = find_golden(request, golden_id)
     quarantine(golden, wanted.reason)
     return golden_body(golden)
@@ -92,14 +92,14 @@ def post_quarantine(request: HttpRequest, golden_id: str, wanted: QuarantineRequ
 
 @router.delete("/goldens/{golden_id}/quarantine", response={204: None})
 def delete_quarantine(request: HttpRequest, golden_id: str) -> Status[None]:
-    """Its result counts again."""
+    """Take a golden out of quarantine. Its result counts again."""
     end_quarantine(find_golden(request, golden_id))
     return Status(204, None)
 
 
 @router.post("/goldens/{golden_id}/runs", response={202: GoldenRunQueued})
 def post_golden_run(request: HttpRequest, golden_id: str, wanted: GoldenRunRequest | None = None) -> Status[JsonObject]:
-    """Queue a replay of the scene, to be judged when it is over. The body may be left out."""
+    """Run a golden. A replay is queued and judged when it has ended. The body is optional."""
     run = run_golden(find_golden(request, golden_id), agent=wanted.agent if wanted else None)
     return Status(202, {"golden_run_id": run.golden_run_id, "replay_id": run.replay.replay_id})
 
@@ -115,8 +115,7 @@ def post_golden_run(request: HttpRequest, golden_id: str, wanted: GoldenRunReque
     openapi_extra=takes(named(ObservedRequest)),
 )
 def post_observed_golden_run(request: HttpRequest, golden_id: str, batch: str | None = None) -> Status[JsonObject]:
-    """Hand in a run of the golden that was made on your own machine, as for a run's replays. `batch` is one that was
-    asked for with `on_own_machine`."""
+    """Submit a run of the golden made on your own machine. `batch` is a batch created with `on_own_machine`."""
     golden = find_golden(request, golden_id)
     record, order = observed_in(read_body(request))
     belongs_to = find_batch(request, batch) if batch else None
@@ -128,7 +127,7 @@ def post_observed_golden_run(request: HttpRequest, golden_id: str, batch: str | 
 def post_golden_not_run(
     request: HttpRequest, golden_id: str, wanted: GoldenNotRun, batch: str | None = None
 ) -> Status[JsonObject]:
-    """Hand in that the golden could not be run on your own machine, so that reports count it."""
+    """Report that the golden could not run on your own machine. Reports then count it."""
     golden = find_golden(request, golden_id)
     belongs_to = find_batch(request, batch) if batch else None
     return Status(201, golden_run_body(take_in_unrun(golden, **wanted.model_dump(), batch=belongs_to)))
@@ -136,7 +135,7 @@ def post_golden_not_run(
 
 @router.get("/golden-runs/{golden_run_id}", response={200: GoldenRunBody, 410: ErrorAnswer, 429: ErrorAnswer})
 def get_golden_run(request: HttpRequest, golden_run_id: str, wait: WaitSeconds = 0) -> JsonObject:
-    """State, result, and what became of each check."""
+    """Get a golden run: its state, result and the result of each check."""
     run = find_golden_run(request, golden_run_id)
     if wait:
         replay = run.replay
@@ -150,7 +149,8 @@ def get_golden_run(request: HttpRequest, golden_run_id: str, wait: WaitSeconds =
     "/goldens/{golden_id}/export", response={409: ErrorAnswer, 410: ErrorAnswer}, openapi_extra=answers_file(*ZIP_TYPES)
 )
 def export_golden(request: HttpRequest, golden_id: str) -> HttpResponse:
-    """A zip for your own tests: one constant test file, the golden and its recording as JSON."""
+    """Export a golden as a zip for your own tests. It holds one constant test file, the golden and its recording as
+    JSON."""
     return _exported([find_golden(request, golden_id)], "golden.zip")
 
 
@@ -161,8 +161,7 @@ def export_golden(request: HttpRequest, golden_id: str) -> HttpResponse:
     openapi_extra=answers_file(*ZIP_TYPES),
 )
 def export_many(request: HttpRequest, golden: Annotated[list[str], Query(default_factory=list)]) -> HttpResponse:
-    """The same zip for several goldens: those that are named (`golden=…&golden=…`), else all that run without the
-    server."""
+    """Export several goldens as one zip. Name them (`golden=…&golden=…`), or get all that run without the server."""
     chosen = _named(request, golden) if golden else [*exportable_goldens(project_of(request))]
     return _exported(chosen, "goldens.zip")
 
@@ -176,8 +175,8 @@ def _exported(goldens: list[Golden], name: str) -> HttpResponse:
 
 @router.post("/golden-batches", response={202: BatchQueued, 404: ErrorAnswer})
 def post_golden_batch(request: HttpRequest, wanted: BatchRequest | None = None) -> Status[JsonObject]:
-    """Queue a run of each golden with each agent: all of them or none. With `on_own_machine` nothing is queued; the
-    runs are handed in."""
+    """Run several goldens, each with every agent named. All runs are queued or none. With `on_own_machine` nothing is
+    queued; you submit the runs."""
     wanted = wanted or BatchRequest()
     if wanted.on_own_machine:
         empty = begin_batch(project_of(request), wanted.label, is_deploy=wanted.is_deploy)
@@ -199,7 +198,7 @@ def _named(request: HttpRequest, names: list[str]) -> list[Golden]:
 
 @router.get("/golden-batches/{golden_batch_id}", response={200: BatchBody, 410: ErrorAnswer})
 def get_golden_batch(request: HttpRequest, golden_batch_id: str) -> JsonObject:
-    """Every run of it with its result, and the worst of them."""
+    """Get a batch: every run with its result, and the worst result of all."""
     batch = find_batch(request, golden_batch_id)
     outcomes, deploy = outcomes_of(batch), deploy_before(batch)
     over = sum(outcome.result is not None for outcome in outcomes)
@@ -221,7 +220,7 @@ def get_golden_batch(request: HttpRequest, golden_batch_id: str) -> JsonObject:
 def get_golden_batch_report(
     request: HttpRequest, golden_batch_id: str, format: BatchReportFormat = "json"
 ) -> HttpResponse:
-    """The results as `json`, `md` for a pull request, or `junit` for CI."""
+    """Get the results of a batch as a file. `json`, `md` for a pull request, or `junit` for CI."""
     outcomes = outcomes_of(find_batch(request, golden_batch_id))
     render, content_type = _REPORTS[format]
     return HttpResponse(render(outcomes, site_of(request)), content_type=content_type)
@@ -229,14 +228,14 @@ def get_golden_batch_report(
 
 @router.post("/golden-batches/{golden_batch_id}/cancel", response={202: BatchBody, 410: ErrorAnswer})
 def cancel_golden_batch(request: HttpRequest, golden_batch_id: str) -> Status[JsonObject]:
-    """Cancel what waits, and ask what runs to stop. What is over stays as it is."""
+    """Cancel a batch. Waiting runs are cancelled and running ones asked to stop; results so far stay."""
     cancel_batch(find_batch(request, golden_batch_id))
     return Status(202, get_golden_batch(request, golden_batch_id))
 
 
 @router.post("/golden-batches/{golden_batch_id}/resume", response={202: BatchBody, 410: ErrorAnswer})
 def resume_golden_batch(request: HttpRequest, golden_batch_id: str) -> Status[JsonObject]:
-    """Queue again what was cancelled or could not run. What was judged stays as it is."""
+    """Queue again what was cancelled or could not run. Results so far stay."""
     resume_batch(find_batch(request, golden_batch_id))
     return Status(202, get_golden_batch(request, golden_batch_id))
 

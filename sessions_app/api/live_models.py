@@ -50,13 +50,13 @@ class ModelRequest(OrderBody):
 
 @router.get("/models", auth=FullKeyHolder(), response={200: ModelList})
 def list_models(request: HttpRequest) -> JsonObject:
-    """Live models that replays of the project may ask: the server's own first, then the connected ones."""
+    """List the live models that replays in the project can call. The server's own comes first, then connected ones."""
     return {"items": [_shape(each) for each in live_models(project_of(request))], "next_cursor": None}
 
 
 @router.post("/models", auth=AdminKeyHolder(), response={201: ModelBody})
 def post_model(request: HttpRequest, wanted: ModelRequest) -> Status[JsonObject]:
-    """Connect a model. The server's settings must allow its host."""
+    """Connect a live model. The server's settings must allow its host."""
     said = wanted.model_dump() | {"key": wanted.key.get_secret_value()}
     try:
         row = connect(project_of(request), Connection(**said))
@@ -67,7 +67,7 @@ def post_model(request: HttpRequest, wanted: ModelRequest) -> Status[JsonObject]
 
 @router.delete("/models/{int:model_id}", auth=AdminKeyHolder(), response={204: None})
 def delete_model(request: HttpRequest, model_id: int) -> Status[None]:
-    """Remove a model and its key. Replays that were going to ask it fail and say so."""
+    """Remove a live model and its key. Queued replays that need it will fail and say so."""
     rows = ConnectedModel.objects.filter(project=project_of(request), pk=model_id)
     if model_id >= 2**63 or not rows.delete()[0]:
         raise not_found("model")

@@ -19,20 +19,20 @@ router = Router(auth=FullKeyHolder(), tags=["notes"])
 
 @router.get("/runs/{path:run_id}/notes", response={200: NoteList})
 def list_notes(request: HttpRequest, run_id: str) -> JsonObject:
-    """What people and scripts wrote on the run and its steps, the oldest first. A run has at most 500 notes."""
+    """List the notes on the run and its steps, oldest first. A run has at most 500."""
     return {"items": list(map(note_body, notes_of_run(find_run(request, run_id)))), "next_cursor": None}
 
 
 @router.post("/runs/{path:run_id}/notes", response={201: NoteBody})
 def post_note(request: HttpRequest, run_id: str, wanted: NoteRequest) -> Status[JsonObject]:
-    """Write a note on the run, or on one of its steps. It is signed with the name of the key."""
+    """Add a note to the run, or to one of its steps. It is signed with the key's name."""
     note = write_note(run=find_run(request, run_id), text=wanted.text, step=wanted.step, key=key_of(request))
     return Status(201, note_body(note))
 
 
 @router.delete("/runs/{path:run_id}/notes/{int:note_id}", response={204: None, 403: ErrorAnswer})
 def delete_note(request: HttpRequest, run_id: str, note_id: int) -> Status[None]:
-    """Delete a note that was written with this key. Those of people and of other keys are refused with 403."""
+    """Delete a note that this key wrote. Notes by people and other keys are refused with 403."""
     note = notes_of_run(find_run(request, run_id)).filter(pk=note_id).first()
     if note is None:
         raise not_found("note")

@@ -34,12 +34,12 @@ _MODES = ("code", "code_and_tools")
     openapi_extra=takes(named(ObservedRequest)),
 )
 def post_observed_replay(request: HttpRequest, run_id: str) -> Status[JsonObject]:
-    """Hand in a replay that ran on your own machine: `{"mode", "agent", "on_difference", "record"}`.
+    """Submit a replay that ran on your own machine. The server makes the verdict, first difference, proof and sources
+    by comparing it with the recording.
 
     `mode` is `code` where tools were frozen and `code_and_tools` where they ran, `agent` says whose code ran, and
-    `record` is the run that was observed, as a native record. Verdict, first difference, proof and sources are made
-    here, by comparing it with the recording. 201 when it is new, 200 for the same again, 409 when another run has its
-    id.
+    `record` is the observed run as a native record. 201 when it is new, 200 for the same again, 409 when another run
+    has its id.
     """
     run = find_run(request, run_id)
     record, order = observed_in(read_body(request))

@@ -11,11 +11,11 @@ from ninja import NinjaAPI
 from ninja.operation import Operation
 from pydantic import BaseModel
 
-ABOUT = """Records of AI agents: send them, read them, replay them.
+ABOUT = """Send, read and replay recorded runs of AI agents.
 
-Send `Authorization: Bearer <key>`. Lists answer `items` and `next_cursor`, which is sent back as `cursor`. Every
-refusal is `{"error": {"code", "message", "field"}}`. Unknown is `null`, times are ISO 8601 with offset, durations
-milliseconds. Fields, operations and values of `code` may be added within version 1; docs/api.md has the rules."""
+Send `Authorization: Bearer <key>`. Lists return `items` and `next_cursor`; pass it as `cursor` to get the next page.
+Every error is `{"error": {"code", "message", "field"}}`. Unknown values are `null`, times are ISO 8601 with an offset,
+durations are milliseconds. Version 1 may gain fields, operations and error codes; docs/api.md has the rules."""
 
 JSON_TYPE = "application/json"
 BINARY_TYPE = "application/octet-stream"
@@ -29,19 +29,37 @@ _BYTES = {"type": "string", "format": "binary"}
 _OBJECT = {"type": "object"}
 _SCHEMAS = {JSON_TYPE: _OBJECT, BINARY_TYPE: _BYTES, "application/zip": _BYTES}
 
-_REFUSALS = {
-    400: "What was sent cannot be read or makes no sense; `field` names the part.",
-    401: "No key, or none that is valid.",
-    403: "The scope of the key is too small: ingest keys only send, and only admin keys manage the project.",
-    404: "There is nothing of that name in the project of the key.",
-    405: "Another method of this address is meant; `Allow` names those that it has.",
-    409: "Something else is there already, or in the way.",
-    410: "The bytes that were recorded are missing or damaged on the server.",
-    413: "More than the server takes at once, or more than it can answer.",
-    415: "A `Content-Encoding` that is not known.",
-    429: "As many requests wait as the server lets; send it again after `Retry-After` seconds.",
-    500: "A fault of the server; the reference in `message` is in its log.",
-    503: "The server cannot do it now; send it again after `Retry-After` seconds.",
+REFUSALS = {
+    400: "Invalid request; `field` names the part.",
+    401: "No key, or not a valid one.",
+    403: "The key's scope is too narrow: ingest keys only send recordings, and only admin keys manage the project.",
+    404: "Not found in this key's project.",
+    405: "Method not allowed; see the `Allow` header.",
+    409: "Conflicts with something that already exists or is still running.",
+    410: "The recorded bytes are missing or damaged on the server.",
+    413: "The request or its answer exceeds a limit.",
+    415: "Unsupported `Content-Encoding`.",
+    429: "Too many requests are waiting; retry after `Retry-After` seconds.",
+    500: "Server error; the reference in `message` is in the server's log.",
+    503: "Temporarily unavailable; retry after `Retry-After` seconds.",
+}
+_PARAMETERS = {
+    name: {"description": about}
+    for name, about in {
+        "q": "A query, as in the search box of the page.",
+        "cursor": "`next_cursor` of the previous page.",
+        "limit": "Items a page.",
+        "changed_since": "Only what changed since then, oldest change first. Pass the newest `changed_at` next.",
+        "wait": "Seconds to wait for it to end, up to 60.",
+        "run_id": "Id of the run, or of its trace.",
+        "step": "Number of the step, from 1.",
+        "path": "A JSON Pointer such as `/orders/0/status`.",
+        "left": "Id of the first run.",
+        "right": "Id of the second run.",
+        "digest": "SHA-256 in hex.",
+        "golden": "Id of a golden; may be repeated.",
+        "batch": "Id of the batch that the run belongs to.",
+    }.items()
 }
 _CONTENT = re.compile(r"\{run_id\}|\{digest\}")
 """What is looked up by these, or made of spans meanwhile, is read from where recorded bytes lie."""
@@ -66,8 +84,11 @@ class DescribedApi(NinjaAPI):
         for path, methods in schema["paths"].items():
             for operation in methods.values():
                 operation["responses"] = _responses(path, operation)
+                operation["summary"] = _first_sentence(operation["description"])
+                for parameter in operation["parameters"]:
+                    parameter |= _PARAMETERS.get(parameter["name"], {})
         schema["components"]["schemas"] |= _NAMED
-        schema["components"]["responses"] = {_name(status): _refusal(status) for status in _REFUSALS}
+        schema["components"]["responses"] = {_name(status): _refusal(status) for status in REFUSALS}
         return schema
 
 
@@ -98,6 +119,10 @@ def named(model: type[BaseModel]) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
 
+def _first_sentence(text: str) -> str:
+    return " ".join(re.split(r"(?<=\.)\s", text, maxsplit=1)[0].split())
+
+
 def _responses(path: str, operation: dict[str, Any]) -> dict[str, Any]:
     described = {int(status): answer for status, answer in operation["responses"].items()}
     refused = {*_ALWAYS, *(status for status in described if status >= 400), *_by_its_shape(path, operation)}
@@ -118,7 +143,7 @@ def _name(status: int) -> str:
 
 def _refusal(status: int) -> dict[str, Any]:
     answer = {
-        "description": _REFUSALS[status],
+        "description": REFUSALS[status],
         "content": {JSON_TYPE: {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}},
     }
     return answer | ({"headers": _HEADERS[status]} if status in _HEADERS else {})

@@ -80,13 +80,13 @@ class RotationRequest(OrderBody):
 
 @router.get("/projects", auth=FullKeyHolder(), response={200: ProjectList})
 def list_projects(request: HttpRequest) -> JsonObject:
-    """The projects that the key may see: a key belongs to one."""
+    """List the projects the key can see. A key belongs to one project."""
     return {"items": [project_shape(project_of(request))], "next_cursor": None}
 
 
 @router.post("/projects", response={201: MadeProject})
 def post_project(request: HttpRequest, wanted: NameRequest) -> Status[JsonObject]:
-    """A new project with a key that manages it. For admin keys that belong to an administrator of the server."""
+    """Create a project and a key that manages it. Needs an admin key that belongs to an administrator of the server."""
     maker = key_of(request).created_by
     if maker is None or not maker.is_superuser or not maker.is_active:
         raise Refused(403, "role_needed", _CREATES_PROJECTS)
@@ -97,7 +97,7 @@ def post_project(request: HttpRequest, wanted: NameRequest) -> Status[JsonObject
 
 @router.patch("/projects/{slug:project}", response={200: ProjectBody})
 def patch_project(request: HttpRequest, project: str, wanted: NameRequest) -> JsonObject:
-    """Rename the project of the key. Its name in addresses stays."""
+    """Rename the key's project. Its name in addresses does not change."""
     own = project_of(request)
     if own.slug != project:
         raise Refused(404, "not_found", "There is no such project.")
@@ -110,13 +110,13 @@ def patch_project(request: HttpRequest, project: str, wanted: NameRequest) -> Js
 
 @router.get("/members", response={200: MemberList})
 def list_members(request: HttpRequest) -> JsonObject:
-    """Who belongs to the project. Administrators of the server see every project and are not listed for that."""
+    """List the members of the project. Administrators of the server see every project and are not listed for that."""
     return {"items": [member_shape(each) for each in members_of(project_of(request))], "next_cursor": None}
 
 
 @router.patch("/members/{username}", response={200: MemberBody, 409: None})
 def patch_member(request: HttpRequest, username: str, wanted: RoleRequest) -> JsonObject:
-    """Give a member another role."""
+    """Change a member's role."""
     member = _member(request, username)
     try:
         projects.set_role(member, wanted.role)
@@ -127,7 +127,7 @@ def patch_member(request: HttpRequest, username: str, wanted: RoleRequest) -> Js
 
 @router.delete("/members/{username}", response={204: None, 409: None})
 def delete_member(request: HttpRequest, username: str) -> Status[None]:
-    """What the person made in the project stays, keys too."""
+    """Remove a member. What they made in the project stays, their keys included."""
     try:
         projects.remove_member(_member(request, username))
     except LastAdministrator as last:
@@ -148,13 +148,14 @@ def _member(request: HttpRequest, username: str) -> Membership:
 
 @router.get("/invitations", response={200: InvitationList})
 def list_invitations(request: HttpRequest) -> JsonObject:
-    """Those that nobody took yet; their links cannot be shown again."""
+    """List the invitations that nobody has accepted. Their links cannot be shown again."""
     return {"items": [invitation_shape(each) for each in open_invitations(project_of(request))], "next_cursor": None}
 
 
 @router.post("/invitations", response={201: MadeInvitation})
 def post_invitation(request: HttpRequest, wanted: RoleRequest) -> Status[JsonObject]:
-    """A link by which one person joins the project, with an account or by making one. It is shown this once."""
+    """Create an invitation link for one person. Whoever opens it joins with an existing or a new account. The link is
+    shown only once."""
     key = key_of(request)
     made, token = projects.invite(key.project, wanted.role, key.created_by)
     address = request.build_absolute_uri(reverse("invitation", args=[token]))
@@ -163,7 +164,7 @@ def post_invitation(request: HttpRequest, wanted: RoleRequest) -> Status[JsonObj
 
 @router.delete("/invitations/{int:invitation_id}", response={204: None})
 def delete_invitation(request: HttpRequest, invitation_id: int) -> Status[None]:
-    """Take it back: its link leads nowhere then."""
+    """Revoke an invitation. Its link stops working."""
     _own(Invitation.objects.filter(project=project_of(request)), invitation_id, "invitation").delete()
     return Status(204, None)
 
@@ -173,13 +174,13 @@ def delete_invitation(request: HttpRequest, invitation_id: int) -> Status[None]:
 
 @router.get("/keys", response={200: KeyList})
 def list_keys(request: HttpRequest) -> JsonObject:
-    """The keys of the project, the newest first, and never the keys themselves. Expired ones are listed for 30 days."""
+    """List the project's keys, newest first, never the keys themselves. Expired keys stay listed for 30 days."""
     return {"items": [key_row(each) for each in listed_keys(project_of(request))], "next_cursor": None}
 
 
 @router.post("/keys", response={201: MadeKey})
 def post_key(request: HttpRequest, wanted: KeyRequest) -> Status[JsonObject]:
-    """A new key, which is shown this once."""
+    """Create a key. It is shown only once."""
     ends = None if wanted.expires_in_days is None else timezone.now() + timedelta(days=wanted.expires_in_days)
     maker = key_of(request)
     made, text = create_key(
@@ -190,8 +191,8 @@ def post_key(request: HttpRequest, wanted: KeyRequest) -> Status[JsonObject]:
 
 @router.post("/keys/{int:key_id}/rotate", response={201: MadeKey})
 def rotate_key(request: HttpRequest, key_id: int, wanted: RotationRequest | None = None) -> Status[JsonObject]:
-    """A new key of the same name and scope, which is shown this once and belongs to whoever the key that asks belongs
-    to; the old one still works for the overlap. The body may be left out."""
+    """Replace a key with a new one of the same name and scope. The new key is shown only once and belongs to the user
+    of the key that asks; the old one keeps working for the overlap. The body is optional."""
     old = _own(_keys(request), key_id, "key")
     overlap = timedelta(hours=(wanted or RotationRequest()).overlap_hours)
     made, text = rotated(old, user=key_of(request).created_by, overlap=overlap)
@@ -200,7 +201,7 @@ def rotate_key(request: HttpRequest, key_id: int, wanted: RotationRequest | None
 
 @router.delete("/keys/{int:key_id}", response={204: None})
 def delete_key(request: HttpRequest, key_id: int) -> Status[None]:
-    """Revoke it, at once."""
+    """Revoke a key immediately."""
     revoke_key(_own(_keys(request), key_id, "key"))
     return Status(204, None)
 

@@ -44,7 +44,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @router.get("/sessions", response={200: SessionList}, tags=["sessions"])
 def list_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> HttpResponse:
-    """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
+    """List sessions, newest first. `q` is a query as on the Sessions page. Inputs and outputs are shortened here."""
     sessions, next_cursor = sessions_with_runs(project_of(request), parse_query(q), cursor, limit)
     items = [session_body(session, [_listed(run, session) for run in runs]) for session, runs in sessions]
     # Not by way of the schema, which would read again what the database just wrote: a third of the time of this answer.
@@ -58,7 +58,7 @@ def _listed(run: Run, session: Session) -> JsonObject:
 
 @router.get("/sessions/{path:session_id}", response={200: SessionBody, 410: ErrorAnswer}, tags=["sessions"])
 def get_session(request: HttpRequest, session_id: str) -> JsonObject:
-    """A session with its recorded runs, whole."""
+    """Get a session with its recorded runs, complete."""
     session = find_session(request, session_id)
     runs = session.runs.filter(origin="recorded").select_related("session", "cold_case").order_by("pk")
     return session_body(session, [whole_run(run) for run in runs])
@@ -74,7 +74,7 @@ def find_session(request: HttpRequest, session_id: str) -> Session:
 
 @router.get("/payloads/{digest}", tags=["payloads"], openapi_extra=answers_file(BINARY_TYPE))
 def get_payload(request: HttpRequest, digest: str) -> HttpResponse:
-    """The exact bytes, as an attachment."""
+    """Download the exact bytes of a payload."""
     if not _DIGEST.fullmatch(digest):
         raise not_found("payload")
     try:
@@ -95,8 +95,7 @@ def list_replays(
     limit: PageSize = 50,
     changed_since: ChangedSince = None,
 ) -> JsonObject:
-    """Replays, those asked for last first. `q` is a filter of the replays page, such as `open`, `reproduced` or
-    `different`."""
+    """List replays, newest first. `q` is a filter of the Replays page, such as `open`, `reproduced` or `different`."""
     page = Page(cursor=cursor, limit=limit, changed_since=changed_since)
     replays, next_cursor = replays_page(project_of(request), q or "all", page)
     return {"items": list(map(replay_body, replays)), "next_cursor": next_cursor}
@@ -104,7 +103,7 @@ def list_replays(
 
 @router.get("/replays/{replay_id}", response={200: ReplayBody, 429: ErrorAnswer}, tags=["replays"])
 def get_replay(request: HttpRequest, replay_id: str, wait: WaitSeconds = 0) -> JsonObject:
-    """State, progress, verdict, first divergence and the produced run. A paused replay has not ended."""
+    """Get a replay: state, progress, verdict, first divergence and the produced run. A paused replay has not ended."""
     replay = find_replay(request, replay_id)
     if wait:
         wait_for_end(lambda: has_ended(replay), wait)
@@ -114,7 +113,7 @@ def get_replay(request: HttpRequest, replay_id: str, wait: WaitSeconds = 0) -> J
 
 @router.post("/replays/{replay_id}/cancel", response={202: ReplayBody}, tags=["replays"], operation_id="cancel_replay")
 def post_cancel(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
-    """Ask for the replay to stop. One that is over stays as it is."""
+    """Ask a replay to stop. One that has ended stays as it is."""
     return Status(202, replay_body(cancel_replay(find_replay(request, replay_id))))
 
 
@@ -134,13 +133,13 @@ def replay_in(project: Project, replay_id: str) -> Replay:
 
 @router.get("/comparisons", response={200: ComparisonBody, 404: ErrorAnswer, 410: ErrorAnswer}, tags=["comparisons"])
 def get_comparison(request: HttpRequest, left: str, right: str) -> JsonObject:
-    """Two runs aligned step by step, field by field, with the first divergence."""
+    """Compare two runs step by step and field by field. The first divergence is named."""
     return to_json(compare(find_run(request, left), find_run(request, right)))
 
 
 @router.get("/cold-cases", response={200: ColdCaseGroups}, tags=["cold cases"])
 def list_cold_cases(request: HttpRequest) -> JsonObject:
-    """Cold cases grouped by what made them cold, and the two fixes that would have made the most of them replayable."""
+    """List cold cases, grouped by what made them cold, and the two fixes that would make most of them replayable."""
     board = cold_board(project_of(request))
     return {
         "items": [_cold_group(group) for group in board.groups],

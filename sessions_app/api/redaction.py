@@ -40,7 +40,7 @@ class RedactionBody(Answer):
 
 @router.get("/redaction-job", response={200: RedactionBody, 404: None})
 def get_redaction_job(request: HttpRequest) -> JsonObject:
-    """How far the last one is, with its counts."""
+    """Get the progress and counts of the last redaction job."""
     job = redaction_jobs.last_job(project_of(request))
     if job is None:
         raise not_found("redaction job")
@@ -49,14 +49,14 @@ def get_redaction_job(request: HttpRequest) -> JsonObject:
 
 @router.post("/redaction-job", response={202: RedactionBody})
 def post_redaction_job(request: HttpRequest) -> Status[JsonObject]:
-    """Count what the project's rules would take out of what is stored. Nothing is changed before it is started."""
+    """Count what the project's rules match in stored data. Nothing changes until the job is started."""
     key = key_of(request)
     return Status(202, _shape(redaction_jobs.ask_for_count(key.project, key.created_by)))
 
 
 @router.post("/redaction-job/start", response={202: RedactionBody, 409: None})
 def start_redaction_job(request: HttpRequest) -> Status[JsonObject]:
-    """Take out what was counted. This cannot be undone."""
+    """Redact what was counted. This cannot be undone."""
     key = key_of(request)
     try:
         redaction_jobs.start(key.project, key.created_by)
@@ -67,7 +67,7 @@ def start_redaction_job(request: HttpRequest) -> Status[JsonObject]:
 
 @router.delete("/redaction-job", response={204: None})
 def delete_redaction_job(request: HttpRequest) -> Status[None]:
-    """Drop a count that was not started. One that was started goes on."""
+    """Discard a count that was not started. A job that was started continues."""
     redaction_jobs.cancel(project_of(request))
     return Status(204, None)
 

@@ -26,14 +26,14 @@ router = Router(auth=FullKeyHolder())
 
 @router.get("/runs/{path:run_id}/report", openapi_extra=answers_file(*REPORT_TYPES), tags=["runs"])
 def get_report(request: HttpRequest, run_id: str, format: ReportFormat = "json") -> HttpResponse:
-    """The reproduction report: `json`, `md`, `txt` or `html`."""
+    """Get the reproduction report of a run. As `json`, `md`, `txt` or `html`."""
     run = find_run(request, run_id)
     return _answer(request, report_of_run(run), {"The recorded run": _run_page(run)}, format)
 
 
 @router.get("/replays/{replay_id}/report", openapi_extra=answers_file(*REPORT_TYPES), tags=["replays"])
 def get_replay_report(request: HttpRequest, replay_id: str, format: ReportFormat = "json") -> HttpResponse:
-    """The report of one replay or fork, as its page has it: `json`, `md`, `txt` or `html`."""
+    """Get the report of one replay or fork. As `json`, `md`, `txt` or `html`."""
     replay = find_replay(request, replay_id)
     pages = {"This report": _replay_page(replay), "The recorded run": _run_page(replay.run)}
     return _answer(request, report_of(replay), pages, format)

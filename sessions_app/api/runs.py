@@ -66,13 +66,15 @@ router = Router(auth=FullKeyHolder(), tags=["runs"])
     openapi_extra=takes(ANY_JSON, RECORDINGS),
 )
 def post_run(request: HttpRequest) -> Status[JsonObject]:
-    """Send one recording, or several as `{"runs": [...]}`: all of them are stored or none.
+    """Send one recording, or several as `{"runs": [...]}`. All of them are stored or none.
 
-    A recording is a native record, a session file, items of the OpenAI Agents SDK, a Pydantic AI message dump, events
-    of steps, checkpoints, snapshots, recordings of tools, or recorded HTTP of vcrpy, nock or WireMock. Exports of other
-    products (OTLP JSON, OpenAI Agents traces, Langfuse, LangSmith, Phoenix), logged requests to model providers and
-    case files are taken as well, and answered by a list of the runs that they gave. The format is recognised
-    from the content: send YAML, lines of JSON and archives as they are, under any content type.
+    A recording is a native record, a session file, OpenAI Agents SDK items, a Pydantic AI message dump, step events,
+    checkpoints, snapshots, recorded tools, or recorded HTTP from vcrpy, nock or WireMock. The server recognises the
+    format from the content: send YAML, JSON Lines and archives as they are, under any content type.
+
+    Exports from other products (OTLP JSON, OpenAI Agents traces, Langfuse, LangSmith, Phoenix), logged requests to
+    model providers and case files are also accepted; the answer lists the runs found in them.
+
     201 when a run is new, 200 for the same again, 409 when another run has its id.
     """
     imported = take_in(project_of(request), read_body(request), request.headers.get("Content-Type", ""))
@@ -101,8 +103,8 @@ def list_runs(
     limit: PageSize = 50,
     changed_since: ChangedSince = None,
 ) -> HttpResponse:
-    """Recorded runs, those that came last first. `q` is the query of the sessions page, where `origin:` asks for
-    produced runs; inputs and outputs are cut here."""
+    """List recorded runs, newest arrivals first. `q` is a query as on the Sessions page; `origin:` asks for produced
+    runs. Inputs and outputs are shortened here."""
     page = Page(cursor=cursor, limit=limit, changed_since=changed_since)
     runs, next_cursor = runs_page(project_of(request), parse_query(q), page)
     return json_answer({"items": list(map(listed_run, runs)), "next_cursor": next_cursor})
@@ -110,7 +112,7 @@ def list_runs(
 
 @router.get("/runs/{path:run_id}/steps", response={200: StepList})
 def list_steps(request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 100) -> JsonObject:
-    """Steps in order, a page at a time."""
+    """List the steps of a run, in order."""
     row = find_run(request, run_id)
     steps, states, last = load_steps(row, after=_position(cursor), limit=limit)
     items = [
@@ -130,13 +132,13 @@ def _position(cursor: str | None) -> int:
 
 @router.get("/runs/{path:run_id}/record", openapi_extra=answers_file(JSON_TYPE))
 def get_record(request: HttpRequest, run_id: str) -> HttpResponse:
-    """The run in the native format; posting it to an empty server gives an equal run."""
+    """Get the run in the native format. Posting it to an empty server gives an equal run."""
     return HttpResponse(encode_native(load_run(find_run(request, run_id))), content_type="application/json")
 
 
 @router.get("/runs/{path:run_id}/kit", response={200: KitBody})
 def get_kit(request: HttpRequest, run_id: str) -> JsonObject:
-    """The twelve lines of the replay kit and the three buckets, each with how to capture it."""
+    """Get the replay kit: twelve lines and three buckets, each with how to capture it."""
     kit: JsonObject = find_run(request, run_id).kit
     return kit
 
@@ -149,7 +151,7 @@ def list_replays_of_run(
     limit: PageSize = 50,
     changed_since: ChangedSince = None,
 ) -> JsonObject:
-    """Replays and forks of the run, those asked for last first."""
+    """List replays and forks of the run, newest first."""
     page = Page(cursor=cursor, limit=limit, changed_since=changed_since)
     replays, next_cursor = replays_of_run(find_run(request, run_id), page)
     return {"items": list(map(replay_body, replays)), "next_cursor": next_cursor}
@@ -157,10 +159,11 @@ def list_replays_of_run(
 
 @router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued})
 def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None = None) -> Status[JsonObject]:
-    """Queue a replay with the world off; see `replays` for its state. The body may be left out.
+    """Replay a run. It is queued, sealed off from the network; ask `GET /replays/{replay_id}` for its state. The body
+    is optional.
 
-    Mode `recording` rebuilds the agent and proves the recording; `code` runs a registered agent with frozen tools,
-    `code_and_tools` its tools as well; `live` asks a live model.
+    Mode `recording` rebuilds the agent and checks the recording; `code` runs a registered agent with frozen tools,
+    `code_and_tools` runs its tools as well; `live` calls a live model.
     """
     run, wanted = find_run(request, run_id), wanted or ReplayRequest()
     replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key, order=order_in(wanted))
@@ -177,11 +180,11 @@ def order_in(wanted: ReplayRequest) -> JsonObject:
     openapi_extra=takes(ANY_JSON, EXCHANGES),
 )
 def post_exchanges(request: HttpRequest, run_id: str) -> JsonObject:
-    """Put recorded HTTP onto the tool calls of a run: a cassette of vcrpy (YAML or JSON) or betamax, or a file of nock
-    or WireMock.
+    """Attach recorded HTTP to a run's tool calls. Send a vcrpy (YAML or JSON) or betamax cassette, or a nock or
+    WireMock file.
 
-    An exchange goes to the call whose answer or arguments it holds, or during which it was recorded. The run is changed
-    by this; sent again as it was first sent, it is another recording with the same id.
+    Each exchange goes to the call whose answer or arguments contain it, or during which it was recorded. This changes
+    the run: sending the first recording again then conflicts with it.
     """
     attached = attach_exchanges(find_run(request, run_id), read_body(request))
     return {"run_id": run_id, "steps": list(attached.steps)}
@@ -198,21 +201,21 @@ def post_cold_case(request: HttpRequest, run_id: str, wanted: ColdCaseRequest) -
 
 @router.delete("/runs/{path:run_id}/cold-case", response={204: None})
 def delete_cold_case(request: HttpRequest, run_id: str) -> Status[None]:
-    """Take the mark back; no mark is fine too."""
+    """Remove the cold case mark. Succeeds where there is none."""
     take_back(run=find_run(request, run_id))
     return Status(204, None)
 
 
 @router.get("/runs/{path:run_id}", response={200: RunBody})
 def get_run(request: HttpRequest, run_id: str) -> JsonObject:
-    """Facts, outcome, verdict, anomalies."""
+    """Get a run: facts, outcome, verdict and anomalies."""
     return whole_run(find_run(request, run_id))
 
 
 @router.delete("/runs/{path:run_id}", response={204: None, 409: ErrorAnswer}, operation_id="delete_run")
 def delete_one_run(request: HttpRequest, run_id: str) -> Status[None]:
-    """Delete the run for good, with its spans, its replays and what these produced. Forks of it stay. 409 while a
-    replay of it has not ended. Bytes that other runs may hold too, such as answers of tools, stay in the store."""
+    """Delete a run permanently, with its spans, its replays and what they produced. Its forks stay. 409 while one of
+    its replays has not ended. Bytes that other runs may share, such as tool answers, stay in the store."""
     try:
         delete_run(find_run(request, run_id))
     except RunInUse as error:

@@ -28,13 +28,7 @@ Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 ReportFormat = Literal["json", "md", "txt", "html"]
 
 
-ChangedSince = Annotated[
-    AwareDatetime | None,
-    Field(
-        description="Only what changed since then, the oldest change first, each with `changed_at`. Ask next with the "
-        "newest of these, less a minute."
-    ),
-]
+ChangedSince = AwareDatetime | None
 _CHANGED = "In lists with `changed_since`; null elsewhere."
 
 
@@ -62,10 +56,14 @@ class ErrorBody(Answer):
 
 
 class ErrorAnswer(Answer):
+    model_config = shown({"error": {"code": "not_found", "message": "There is no run with this id.", "field": None}})
+
     error: ErrorBody
 
 
 class VerdictBody(Answer):
+    model_config = shown({"verdict": "replayable", "step": None, "reasons": []})
+
     verdict: Literal["replayable", "replayable_to_step", "cold"]
     step: int | None = Field(description="Last step that can be replayed, for replayable_to_step.")
     reasons: list[dict[str, Any]] = Field(description="code, message, step, fix")
@@ -327,6 +325,8 @@ class AnswerRequest(OrderBody):
 
 
 class Progress(Answer):
+    model_config = shown({"done": 3, "total": 3})
+
     done: int
     total: int
 

@@ -27,9 +27,9 @@ router = Router(auth=FullKeyHolder(), tags=["session replays"])
 def post_session_replay(
     request: HttpRequest, session_id: str, wanted: ReplayRequest | None = None
 ) -> Status[JsonObject]:
-    """Queue a replay of each recorded run of the session, in their order: all of them or none.
+    """Replay each recorded run of a session, in order. All are queued or none.
 
-    The body is that of a run's replay and may be left out. A session of more than 200 runs is refused.
+    The optional body is that of a run's replay. Sessions of more than 200 runs are refused.
     """
     session, wanted = find_session(request, session_id), wanted or ReplayRequest()
     asked = request_session_replay(
@@ -41,7 +41,7 @@ def post_session_replay(
 
 @router.get("/session-replays/{session_replay_id}", response={200: SessionReplayBody})
 def get_session_replay(request: HttpRequest, session_replay_id: str) -> JsonObject:
-    """State, the verdict of each run in the session's order, and one for all of them."""
+    """Get a session replay: its state, the verdict of each run in order, and one for all of them."""
     return as_json(session_report(find_session_replay(request, session_replay_id)))
 
 
@@ -51,7 +51,7 @@ def get_session_replay(request: HttpRequest, session_replay_id: str) -> JsonObje
     operation_id="cancel_session_replay",
 )
 def cancel_session(request: HttpRequest, session_replay_id: str) -> Status[JsonObject]:
-    """Cancel what waits, and ask what runs to stop. What is over stays as it is."""
+    """Cancel a session replay. Waiting runs are cancelled and running ones asked to stop; results so far stay."""
     asked = find_session_replay(request, session_replay_id)
     cancel_session_replay(asked)
     return Status(202, as_json(session_report(asked)))
@@ -61,7 +61,7 @@ def cancel_session(request: HttpRequest, session_replay_id: str) -> Status[JsonO
 def get_session_replay_report(
     request: HttpRequest, session_replay_id: str, format: ReportFormat = "json"
 ) -> HttpResponse:
-    """The report of all runs together: `json`, `md`, `txt` or `html`."""
+    """Get the report on all runs of a session replay. As `json`, `md`, `txt` or `html`."""
     report = session_report(find_session_replay(request, session_replay_id))
     render, content_type = _REPORTS[format]
     return HttpResponse(render(report), content_type=content_type)

@@ -16,8 +16,8 @@ router = Router(auth=FullKeyHolder(), tags=["sessions"])
 
 @router.post("/sessions/{path:session_id}/tags", response={200: TagList})
 def post_tags(request: HttpRequest, session_id: str, wanted: TagRequest) -> JsonObject:
-    """Add tags to the session and remove others; adding one that is there, or removing one that is not, does nothing.
-    The answer has all of its tags. Sessions with a tag are found by `q=tag:…`."""
+    """Add and remove tags of a session. Adding a tag that is there, or removing one that is not, does nothing. The
+    answer has all of its tags; find sessions by tag with `q=tag:…`."""
     session = find_session(request, session_id)
     add, remove = read_tags(wanted.add), read_tags(wanted.remove, "remove")
     return {"tags": change_tags([session], add=add, remove=remove)[0].tags}

@@ -75,10 +75,10 @@ def may_read_docs(request: HttpRequest) -> bool:
     return settings.API_DOCS_PUBLIC or request.user.is_authenticated or find_key(sent_key(request)) is not None
 
 
-def api_docs(request: HttpRequest) -> HttpResponse:
+def api_docs(request: HttpRequest, group: str | None = None) -> HttpResponse:
     if not may_read_docs(request):
         return redirect_to_login(request.get_full_path())
-    return docs.docs_page(request, api)
+    return docs.group_page(request, api, group) if group else docs.index_page(request, api)
 
 
 def not_for_strangers(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -142,6 +142,7 @@ for route in routes:
 
 urlpatterns = [
     path("api/v1/docs", api_docs, name="api-docs"),
+    path("api/v1/docs/<slug:group>", api_docs, name="api-docs-group"),
     path("api/v1/", nothing_here),
     path("api/v1/", (routes, api_name, api_namespace)),
     re_path(r"^api/v1/", nothing_here),

@@ -17,10 +17,7 @@ from pydantic import Field
 
 from sessions_app.api.errors import Refused
 
-WaitSeconds = Annotated[
-    float,
-    Field(ge=0, le=60, description="Seconds to wait for its end; the answer comes then, or when they are over."),
-]
+WaitSeconds = Annotated[float, Field(ge=0, le=60)]
 _LOOKS_EVERY = 0.25
 _ROOM = BoundedSemaphore(settings.API_MAX_WAITING_REQUESTS)
 

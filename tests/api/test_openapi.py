@@ -2,10 +2,13 @@
 
 import json
 import re
+import shlex
+from urllib.parse import urlsplit
 
 import pytest
 
-from sessions_app.api.docs import GROUPS
+from sessions_app.api.docs import GROUPS, Reference
+from sessions_app.api.docs_words import words_html
 from sessions_app.models import Run
 from tests.api.described import description, errors_in, operations, problem_of, whole
 from tests.builders import make_tool_step, post_run, project_client
@@ -157,21 +160,70 @@ def test_every_answer_of_these_tests_is_checked(monkeypatch):
         client.get("/api/v1/runs/r/kit")
 
 
+REFERENCE = Reference(description())
+SHOWN = [each for group in GROUPS for each in REFERENCE.operations(group, "https://replay.example.com")]
+EACH_SHOWN = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown["id"])
+
+
+@EACH_SHOWN
+def test_an_operation_has_a_request_to_paste_into_a_shell(shown):
+    words = shlex.split(shown["request_example"])
+
+    address = next(word for word in words if word.startswith("https://"))
+    assert re.fullmatch(re.sub(r"\{\w+\}", "[^/{}]+", shown["path"]), urlsplit(address).path)
+    sent = json.loads(words[words.index("-d") + 1]) if "-d" in words else None
+    body = bodies(operations()[shown["method"], shown["path"]])
+    assert (sent is not None) == bool(body)
+    assert sent is None or errors_in(body["application/json"]["schema"], sent) == []
+    assert (words[words.index("-X") + 1] if "-X" in words else "POST" if body else "GET") == shown["method"]
+
+
+@EACH_SHOWN
+def test_an_operation_has_an_answer_that_its_schema_allows(shown):
+    if shown["answer_example"] is None:
+        assert shown["files"] or not shown["answer"] or "object" in shown["answer"]
+        return
+    answer = operations()[shown["method"], shown["path"]]["responses"][shown["answer_status"]]
+    assert errors_in(answer["content"]["application/json"]["schema"], json.loads(shown["answer_example"])) == []
+    assert '""' not in shown["answer_example"], "a field without a value of its own"
+
+
 @pytest.mark.django_db
-def test_the_page_shows_what_refusals_mean_and_what_files_are(client):
+def test_the_index_names_each_operation_once_and_what_errors_mean(client):
     page = client.get("/api/v1/docs")
 
     text = page.content.decode()
     assert page.status_code == 200
-    assert "The bytes that were recorded are missing or damaged on the server." in text
-    assert "text/markdown, text/plain, text/html, application/json" in text
-    assert 'href="#schema-ErrorAnswer"' in text
-    assert 'id="schema-ObservedRequest"' in text
+    assert "The recorded bytes are missing or damaged on the server." in text
     assert f"{page.wsgi_request.build_absolute_uri('/')}api/v1/runs" in text
+    for group in GROUPS:
+        for shown in REFERENCE.operations(group):
+            assert text.count(f'href="/api/v1/docs/{group.slug}#{shown["id"]}"') == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.slug)
+def test_a_page_of_operations_has_every_field_that_it_links_to(client, group):
+    page = client.get(f"/api/v1/docs/{group.slug}")
+
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert set(re.findall(r'href="#([^"]+)"', text)) - {"main"} <= set(re.findall(r'id="([^"]+)"', text))
+    assert "`" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
+
+
+@pytest.mark.django_db
+def test_a_page_of_operations_says_what_files_are(client):
+    assert "text/markdown, text/plain, text/html, application/json" in client.get("/api/v1/docs/runs").content.decode()
+    assert client.get("/api/v1/docs/nothing").status_code == 404
+
+
+def test_descriptions_are_paragraphs_with_code():
+    assert words_html("Send `a < b`\nnow.\n\nThen\nwait.") == "<p>Send <code>a &lt; b</code> now.</p><p>Then wait.</p>"
 
 
 def test_every_operation_stands_under_a_heading_of_the_page():
-    titled = [operation["operationId"] for tag in sum(GROUPS.values(), ()) for operation in of_tag(tag)]
+    titled = [operation["operationId"] for group in GROUPS for tag in group.tags for operation in of_tag(tag)]
 
     assert sorted(titled) == sorted(operation["operationId"] for operation in operations().values())
 
@@ -182,16 +234,16 @@ def of_tag(tag):
 
 @pytest.mark.django_db
 def test_the_description_is_not_for_strangers_unless_the_settings_say_so(client, settings, django_user_model):
-    addresses = ("/api/v1/docs", "/api/v1/openapi.json")
+    addresses = ("/api/v1/docs", "/api/v1/docs/runs", "/api/v1/openapi.json")
     settings.API_DOCS_PUBLIC = False
     by_key, signed_in = project_client(), type(client)()
     signed_in.force_login(django_user_model.objects.create_user("bob"))
 
     asked = [[reader.get(address).status_code for address in addresses] for reader in (client, by_key, signed_in)]
 
-    assert asked == [[302, 401], [200, 200], [200, 200]]
+    assert asked == [[302, 302, 401], [200] * 3, [200] * 3]
     assert client.get("/api/v1/docs")["Location"] == "/sign-in?next=/api/v1/docs"
     assert client.get("/api/v1/openapi.json").json()["error"]["code"] == "unauthorized"
     assert client.get("/api/v1/openapi.json", headers={"Authorization": "Bearer rpk_wrong"}).status_code == 401
     settings.API_DOCS_PUBLIC = True
-    assert [client.get(address).status_code for address in addresses] == [200, 200]
+    assert [client.get(address).status_code for address in addresses] == [200] * 3

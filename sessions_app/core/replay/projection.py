@@ -91,13 +91,13 @@ _URL_SAFE = str.maketrans("+/", "-_")
 def _same_time(recorded: JsonObject, shaped: JsonObject, path: str) -> JsonObject:
     """The time of a message as it was recorded, where it is the same: `Z` and `+00:00` are one offset."""
     one, other = recorded.get("timestamp"), shaped.get("timestamp")
-    is_text = isinstance(one, str) and isinstance(other, str) and may_lack_fields(path, recorded)
-    return {"timestamp": one} if is_text and one != other and _instant(one) == _instant(other) is not None else {}
+    is_same = one != other and _instant(one) == _instant(other) is not None
+    return {"timestamp": one} if is_same and may_lack_fields(path, recorded) else {}
 
 
-def _instant(text: str) -> datetime | None:
+def _instant(text: JsonValue) -> datetime | None:
     try:
-        return datetime.fromisoformat(text)
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
         return None
 

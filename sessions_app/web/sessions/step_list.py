@@ -78,7 +78,7 @@ _ABOVE = 4
 """Rows that are left above the open step when the list would begin far before it."""
 
 
-def _near(entries: Sequence[Line | Fold], shown: int) -> Sequence[Line | Fold]:
+def _near(entries: list[Line | Fold], shown: int) -> list[Line | Fold]:
     """From a little before the open step, where it would not be in sight otherwise."""
     at = sum(_first(entry) <= shown for entry in entries) - 1
     return entries[at - _ABOVE :] if at > 2 * _ABOVE else entries
