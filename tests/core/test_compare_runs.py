@@ -629,6 +629,30 @@ def test_a_setting_that_is_null_says_no_more_than_one_that_is_absent(left: str, 
     assert (found and found.path) == path
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "path"),
+    [
+        ('{"output_mode": "text", "output_object": null}', '{"output_mode": "text"}', None),
+        (
+            '{"output_mode": "text"}',
+            '{"output_object": {"name": null}, "output_mode": "text"}',
+            "parameters.output_object",
+        ),
+        ('{"function_tools": [{"name": "a", "strict": null}]}', '{"function_tools": [{"name": "a"}]}', None),
+        (
+            '{"function_tools": [{"parameters_json_schema": {"default": null}}]}',
+            '{"function_tools": [{"parameters_json_schema": {}}]}',
+            "parameters.function_tools[0].parameters_json_schema.default",
+        ),
+    ],
+)
+def test_a_field_of_the_library_that_is_null_says_no_more_than_one_that_is_absent(left, right, path):
+    one, other = (model("hi", "q", parameters=Payload(content=each.encode())) for each in (left, right))
+    found = compare_runs(make_run(one), make_run(other)).divergence
+
+    assert (found and found.path) == path
+
+
 def test_only_new_messages_of_a_request_are_compared():
     left = make_run(model("hi", "one"), model("ho", "one", "two", "three"))
     right = make_run(model("hi", "uno"), model("ho", "uno", "two", "drei"))

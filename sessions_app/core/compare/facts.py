@@ -79,7 +79,7 @@ def compare_facts(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
     yield from _plain(_BEFORE, left, right, fields)
     yield _prior(left, right, fields)
     one, other = (_first(run, lambda call: call.settings) for run in (left, right))
-    yield fact("settings", one, other, aside.settings(one, other))
+    yield fact("settings", one, other, aside.payloads("settings", one, other))
     yield from _plain(_OF_STEPS, left, right, aside)
     yield from _plain(_AFTER, left, right, fields)
     yield _output(left, right, fields)

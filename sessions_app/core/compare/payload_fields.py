@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from sessions_app.core.compare.json_diff import (
@@ -20,7 +21,7 @@ from sessions_app.core.compare.strict import (
     read_json_text,
 )
 from sessions_app.core.compare.volatile import SAME_JSON, VolatileRules, rule_for
-from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.payload import JsonValue, Payload
 
 _TRUNCATED = TRUNCATED_KEY.encode()
 
@@ -46,6 +47,9 @@ class FieldComparer:
         return self.present(path, left, right)
 
     def present(self, path: str, left: JsonValue, right: JsonValue) -> Iterator[Difference]:
+        return (found for found in self._all(path, left, right) if not _says_the_same(found))
+
+    def _all(self, path: str, left: JsonValue, right: JsonValue) -> Iterator[Difference]:
         return differences(left, right, ignore=self.rules, path=path, tally=self.tally)
 
     def payloads(
@@ -72,22 +76,16 @@ class FieldComparer:
             return iter([_not_captured(path, one, other, is_left=left is None)])
         return self.present(path, one, other)
 
-    def settings(self, left: Payload | None, right: Payload | None) -> Iterator[Difference]:
-        """A setting that is null says no more than one that is absent."""
-        one, other = (None if side is None else side.spelled for side in (left, right))
-        if isinstance(one, dict) and isinstance(other, dict) and one.keys() != other.keys():
-            return self.present("settings", _without_nulls(one, other), _without_nulls(other, one))
-        return self.payloads("settings", left, right)
-
     def _values_and_spelling(
         self, path: str, left: Payload, right: Payload, as_fields: bool, spelling: str
     ) -> Iterator[Difference]:
         """Two documents are two recordings, also where their values are the same."""
         one, other = _read(left, as_fields), _read(right, as_fields)
         ignored, is_other = self.tally.ignored.total(), False
-        for found in self.present(path, one, other):
+        for found in self._all(path, one, other):
             is_other = True
-            yield found
+            if not _says_the_same(found):
+                yield found
         if is_other or self.tally.ignored.total() > ignored or left == right:
             return
         rule = rule_for(self.rules, path, one, other, spelling)
@@ -151,9 +149,17 @@ def _leaves(payload: Payload, as_fields: bool) -> int:
     return count_leaves(_read(payload, as_fields)) if as_fields else 1
 
 
-def _without_nulls(settings: JsonObject, other: JsonObject) -> JsonObject:
-    """`other` says which of them stand on both sides."""
-    return {name: value for name, value in settings.items() if value is not None or name in other}
+_OF_LIBRARY = re.compile(
+    r"(settings|parameters(\.output_object|\.\w+_tools\[\d+\])?|(response|(request\.)?messages\[\d+\])(\.parts\[\d+\])?)"
+    r"\.\w+"
+)
+"""Members of objects that no tool, model or person wrote."""
+
+
+def _says_the_same(found: Difference) -> bool:
+    """A field that is null says no more than one that is absent (docs/record-format.md)."""
+    is_untold = all(side is None or side is MISSING for side in (found.left, found.right))
+    return is_untold and _OF_LIBRARY.fullmatch(found.path) is not None
 
 
 def _items(payloads: Sequence[Payload] | None) -> JsonValue:

@@ -165,7 +165,7 @@ class StepComparer:
         yield from self._request(left, right)
         for name in ("model", "provider", "region"):
             yield from fields.values(name, getattr(one, name), getattr(other, name))
-        yield from fields.settings(one.settings, other.settings)
+        yield from fields.payloads("settings", one.settings, other.settings)
         yield from fields.payloads("parameters", one.parameters, other.parameters)
         yield from self.fields.optional_lists("tools", one.tools, other.tools)
         yield from fields.values("answered_model", one.answered_model, other.answered_model)
