@@ -577,6 +577,38 @@ def test_a_body_whose_answer_has_another_role_than_the_attributes_tell_is_named(
     assert ("are told in two ways" in reason) is is_another
 
 
+@pytest.mark.parametrize("name", ["output.value", "llm.output_messages.0.message.content"])
+@pytest.mark.parametrize("variant", ["litellm-openinference", "llama-index-openinference"])
+def test_an_answer_whose_text_a_span_tells_twice_and_otherwise_is_named(variant: str, name: str) -> None:
+    whole = list(Capture(CHOICE / variant / "order_lookup").spans)
+    models = [at for at, span in enumerate(whole) if span.attributes.get("openinference.span.kind") == "LLM"]
+    at = next(at for at in models if "Good news" in str(whole[at].attributes.get("output.value")))
+    name = name if name in whole[at].attributes else name.replace("content", "contents.0.message_content.text")
+
+    for said in ("Good news", "Bad news"):
+        _, result = replayed_of(changed(whole, at, name, "Good news", said))
+        reason = result.facts["proof"]["requests"]["reason"] or ""
+        assert ("are told in two ways" in reason) is (said == "Bad news")
+
+
+@pytest.mark.parametrize(
+    ("span", "part", "words"),
+    [
+        ("get_shipping_status", "tool_arguments", "tells its arguments in two ways"),
+        ("tools", "requests", "has a message that no call tells"),
+    ],
+)
+def test_arguments_that_a_graphs_spans_print_otherwise_are_named(span: str, part: str, words: str) -> None:
+    whole = list(Capture(CHOICE / "langgraph-langfuse-v3" / "order_lookup").spans)
+    name = "langfuse.observation.input"
+    spans = [at for at, each in enumerate(whole) if each.name == span]
+    at = next(at for at in spans if "order_id" in str(whole[at].attributes[name]))
+
+    for said in ("order_id", "ORDER_ID"):
+        _, result = replayed_of(changed(whole, at, name, "order_id", said))
+        assert (words in (result.facts["proof"][part]["reason"] or "")) is (said == "ORDER_ID")
+
+
 GRAPH = CHOICE / "langgraph-openinference" / "order_lookup"
 
 

@@ -12,6 +12,7 @@ from sessions_app.core.conventions.told_twice import are_roles_spelled_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.provider_messages import last_words, messages_of
+from sessions_app.core.spans.provider_messages.parts import part_of
 from sessions_app.core.spans.reading import ChatMessage, ResultPart
 
 _ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
@@ -107,10 +108,17 @@ def states_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
 def _state_of(node: Node) -> list[ChatMessage]:
     found: list[ChatMessage] = []
     for value in (parsed(node.reading.input), parsed(node.reading.output)):
-        for state in value if isinstance(value, list) else [value]:
+        states = value if isinstance(value, list) else [value]
+        found.append(ChatMessage(role="assistant", parts=tuple(map(part_of, filter(_is_call, states)))))
+        for state in states:
             update = state.get("update", state) if isinstance(state, dict) else None
             found += messages_of(update.get("messages")) or () if isinstance(update, dict) else ()
     return found
+
+
+def _is_call(value: JsonValue) -> bool:
+    """One that a node which runs tools is given."""
+    return isinstance(value, dict) and value.get("type") == "tool_call"
 
 
 def _all_said(nodes: Sequence[Node]) -> frozenset[bytes]:

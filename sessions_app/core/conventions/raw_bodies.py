@@ -34,9 +34,16 @@ def _lacks_tools(request: ProviderRequest, reading: Reading) -> bool:
 
 def _plain(reading: Reading) -> Reading:
     asked = _words(reading.input, "user") if reading.messages is None else None
-    answered = _words(reading.output, "assistant") if reading.answer is None else None
+    answered = None if _tells_no_other_answer(reading) else _words(reading.output, "assistant")
     messages = None if asked is None else (asked,)
     return Reading(convention=reading.convention, messages=messages, answer=answered)
+
+
+def _tells_no_other_answer(reading: Reading) -> bool:
+    """Whether what came out cannot be held against the answer, which asks for tools, or is the answer as LlamaIndex
+    prints it, with who speaks in front of it."""
+    words = None if reading.answer is None else reading.answer.words()
+    return words is not None and (not words or reading.output == f"assistant: {words}")
 
 
 def _words(value: JsonValue, role: Role) -> ChatMessage | None:

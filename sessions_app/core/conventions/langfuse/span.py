@@ -146,6 +146,7 @@ def _tool_call(reading: Reading, span: Span, read: Read) -> None:
     reading.tool_name = as_text(span.name)
     reading.call_id = metadata.text("tool_call_id") or given.call_id or answer.call_id
     reading.arguments = given.value if exact is None else exact
+    reading.are_arguments_told_otherwise = exact is not None and given.value not in (None, exact, str(exact))
     reading.has_arguments = exact is not None or read.has(f"{_OBSERVATION}input")
     reading.has_result = read.raw(f"{_OBSERVATION}output") is not None
 
