@@ -548,6 +548,31 @@ def test_nothing_raises_on_deep_nesting(opening):
     assert [read(deep) for read in (messages_of, request_of, response_of, tools_of)] == [None] * 4
 
 
+# --- failures ------------------------------------------------------------------------------------
+
+BOOM = {"message": "boom"}
+
+
+@pytest.mark.parametrize(
+    ("said", "failure"),
+    [
+        ({"choices": [], "error": BOOM}, BOOM),
+        ({"error": "boom"}, BOOM),
+        ({"choices": [{"message": {"content": "Hi."}, "error": BOOM}]}, BOOM),
+        ({"choices": [{"message": {"content": "Hi."}}], "error": None, "status": "failed"}, None),
+        ({"output": [], "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, None),
+        ({"output": [], "status": "cancelled"}, {"message": "The response has the status cancelled."}),
+        ([{"choices": []}, {"error": BOOM}], BOOM),
+        ([{"type": "error", "message": "boom"}], {"type": "error", "message": "boom"}),
+        ([{"type": "response.created", "response": {"output": [], "status": "in_progress"}}], None),
+        ([{"type": "response.failed", "response": {"output": [], "status": "failed", "error": BOOM}}], BOOM),
+        (["[DONE]", 7, None], None),
+    ],
+)
+def test_what_an_answer_says_of_its_failure(said, failure):
+    assert failure_of(said) == failure
+
+
 # --- streams that tell a part of the answer twice ------------------------------------------------
 
 FOUND = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find", "arguments": '{"q": 1}'}

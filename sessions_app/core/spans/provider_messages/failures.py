@@ -27,13 +27,18 @@ def _of_event(event: JsonValue) -> JsonValue:
         return None
     kind = text(event, "type")
     flat = event if kind == "error" else None
-    return event.get("error") or flat or (_of_body(entry(event, "response")) if kind in ENDS else None)
+    return _in_words(event.get("error")) or flat or (_of_body(entry(event, "response")) if kind in ENDS else None)
 
 
 def _of_body(said: JsonObject) -> JsonValue:
     choice = next(iter(entries(said, "choices")), None)
     error = said.get("error") or (choice.get("error") if isinstance(choice, dict) else None)
-    return error or _of_status(said)
+    return _in_words(error) or _of_status(said)
+
+
+def _in_words(error: JsonValue) -> JsonValue:
+    """Some servers give a sentence and no object."""
+    return {"message": error} if isinstance(error, str) and error else error
 
 
 def _of_status(said: JsonObject) -> JsonValue:
