@@ -396,8 +396,8 @@ def test_traces_of_other_projects_are_not_there(shop, bob):
     assert bob.get(f"/p/other/traces/{TRACE}").status_code == 404
     for name, args in (("spans_file", [TRACE, "spans"]), ("span_value", [TRACE, span_id(2), 0])):
         assert bob.get(reverse(name, args=["other", *args])).status_code == 404
-    assert "Nothing with this id" in bob.get("/find", {"q": span_id(2)}).content.decode()
-    assert "Nothing with this id" in bob.get("/find", {"q": TRACE}).content.decode()
+    assert "No matches for" in bob.get("/find", {"q": span_id(2)}).content.decode()
+    assert "No matches for" in bob.get("/find", {"q": TRACE}).content.decode()
 
 
 # --- finding -----------------------------------------------------------------------------------
