@@ -37,10 +37,14 @@ _WORDS = {
 }
 
 
+_KIT_WORDS = {"partial": "captured in part", "contradictory": "contradictory"}
+
+
 def workflow_facts(run: models.Run) -> Facts:
     """Six queries at most, whatever the run holds and however often it was replayed."""
     recorded, is_part = _without_histories(run)
-    missing = [line["title"] for line in run.kit.get("lines", []) if line["status"] != "captured"]
+    lines = [line for line in run.kit.get("lines", []) if line["status"] != "captured"]
+    missing = [f"{line['title']}: {_KIT_WORDS.get(line['status'], 'not captured')}" for line in lines]
     return Facts(
         run=recorded,
         is_part=is_part,

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from replay_goldens.checks import read_checks
+from replay_goldens.checks import judge, read_checks
 from replay_goldens.judged import Check
 from sessions_app.core.goldens.results import GoldenResult, Played, Sample, result_of
+from sessions_app.core.goldens.traces import missing_tools, trace_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import verdict_in_words
-from sessions_app.mapping.load import load_content
+from sessions_app.core.run import Run as RecordedRun
+from sessions_app.mapping.load import load_content, load_run
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayMode, ReplayState
 from sessions_app.queries.forks import agent_of
-from sessions_app.services.goldens import judge_run, note_evidence
+from sessions_app.services.goldens import note_evidence
 from sessions_app.services.observed_replays import take_in_observed, take_in_unobserved
 from sessions_app.services.replays import checked_order, queue_replay
 from sessions_app.services.reports import plain_facts
@@ -94,7 +96,7 @@ def _judge(run: GoldenRun) -> None:
     samples = _samples(run, made, checks, played)
     if _write(run, result_of(samples, played)):
         for each, sample in zip(made, samples, strict=True):
-            if sample.outcome is not None:
+            if sample.outcome is not None and not sample.missing_tools:
                 note_evidence(run.golden, each.run_id, sample.outcome)
 
 
@@ -102,10 +104,13 @@ def _samples(run: GoldenRun, made: list[Run], checks: Sequence[Check], played: P
     if not made:
         return []
     scene = load_content(run.replay.content)
-    return [
-        Sample(judged=judge_run(each, checks, scene, why_not_ended=played.words), error=_error_of(each))
-        for each in made
-    ]
+    return [_sample(each, checks, scene, played) for each in made]
+
+
+def _sample(made: Run, checks: Sequence[Check], scene: RecordedRun, played: Played) -> Sample:
+    run = load_run(made)
+    judged = judge(checks, trace_of(run, scene=scene, why_not_ended=played.words))
+    return Sample(judged=judged, error=_error_of(made), missing_tools=missing_tools(run, scene))
 
 
 def _error_of(made: Run) -> str | None:

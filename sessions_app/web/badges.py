@@ -101,9 +101,9 @@ GOLDEN_RESULTS = {
     "nothing_covered": State(word="not judged", icon="circle-dashed", css="unknown"),
 }
 CHECK_RESULTS = {
-    "pass": State(word="holds", icon="check", css="reproduced"),
-    "fail": State(word="fails", icon="x", css="error"),
-    "nothing_covered": State(word="cannot be judged", icon="circle-dashed", css="unknown"),
+    "pass": State(word="passed", icon="check", css="reproduced"),
+    "fail": State(word="failed", icon="x", css="error"),
+    "nothing_covered": State(word="not judged", icon="circle-dashed", css="unknown"),
 }
 FAILURE_OUTCOMES = {
     "fixed": State(word="fixed", icon="check", css="reproduced"),

@@ -160,7 +160,7 @@ def test_a_run_of_a_golden_is_a_replay_and_is_judged_when_it_is_over(shop):
     end("made", verdict="diverged")
 
     body = read(shop, queued)
-    assert (body["state"], body["result"], body["words"]) == ("done", "pass", "Its only check holds")
+    assert (body["state"], body["result"], body["words"]) == ("done", "pass", "The check passed")
     [check] = body["checks"]
     assert (check["check"], check["passed"], check["seen"]) == (
         {"kind": "output", "contains": "sorry"},
@@ -315,7 +315,7 @@ GOOD, BAD = "Order #4398 is shipped.", "Order #4421 is shipped."
 @pytest.mark.parametrize(
     ("outputs", "replay", "result", "words"),
     [
-        ((GOOD, GOOD, GOOD), {}, "pass", "In all 3 samples its only check holds"),
+        ((GOOD, GOOD, GOOD), {}, "pass", "In all 3 samples the check passed"),
         ((GOOD, BAD, GOOD), {}, "fail", "2 of 3 samples passed. Expected: "),
         ((GOOD, BAD, GOOD), {"at_least": 2}, "pass", "2 of 3 samples passed, 2 have to"),
         ((GOOD, BAD, BAD), {"at_least": 2}, "fail", "1 of 3 samples passed, 2 have to. Expected: "),

@@ -57,8 +57,20 @@ def test_a_check_inside_of_a_tool_keeps_a_delivered_order_from_being_cancelled(s
 
     assert bad[0] == "fail"
     assert bad[1].endswith("cancel_order answered Order ORD-5521 cancelled. Reason: changed my mind")
-    assert good == ("pass", "Its only check holds"), good
+    assert good == ("pass", "The check passed"), good
     assert (golden.passes_on, warnings_of(golden)) == (["cancel_5521_golden_2"], [])
+
+
+def test_an_agent_without_the_tools_of_the_scene_cannot_run_it(shop, children):
+    run = load_example(shop, "cancel_bug")
+    golden = keep(run, "code_and_tools", "play_on", {"kind": "no_write"})
+    known = (golden.fails_on, golden.passes_on)
+
+    other = result(golden, "v2_with_empty_check", children)
+
+    words = "The agent has no tool lookup_order or cancel_order, which the recorded answers call"
+    assert other == ("could_not_run", words)
+    assert (golden.fails_on, golden.passes_on) == known
 
 
 def test_an_assistant_that_found_nothing_says_so_instead_of_searching_on(shop, children):
@@ -68,7 +80,7 @@ def test_an_assistant_that_found_nothing_says_so_instead_of_searching_on(shop, c
     golden = keep(run, "code", "play_on", few, says_so)
     assert golden.fails_on == ["run_xyz789"]
 
-    assert result(golden, "v2_with_empty_check", children) == ("pass", "Both checks hold")
+    assert result(golden, "v2_with_empty_check", children) == ("pass", "Both checks passed")
     assert (golden.passes_on, warnings_of(golden)) == (["run_xyz789_golden_1"], [])
 
 
@@ -94,5 +106,5 @@ def test_a_search_for_the_user_alone_tells_no_order_of_another(shop, children):
 
     assert bad[0] == "fail"
     assert bad[1].startswith("Behaves differently from step 3 on")
-    assert good == ("pass", "Its only check holds"), good
+    assert good == ("pass", "The check passed"), good
     assert warnings_of(golden) == []

@@ -44,6 +44,8 @@ class Sample:
     judged: Sequence[Judged]
     error: str | None = None
     """With which it ended, where an error ended it."""
+    missing_tools: tuple[str, ...] = ()
+    """Those that the recorded answers call and the agent does not have."""
 
     @property
     def outcome(self) -> bool | None:
@@ -69,6 +71,8 @@ def result_of(samples: Sequence[Sample], played: Played) -> GoldenResult:
 def _result(samples: Sequence[Sample], played: Played) -> tuple[Result, str]:
     if not played.ran or not samples:
         return "could_not_run", played.words
+    if missing := samples[0].missing_tools:
+        return "could_not_run", _without_tools(missing)
     passed = sum(sample.outcome is True for sample in samples)
     if passed >= played.enough:
         return "pass", _passed(samples, passed, played)
@@ -78,6 +82,10 @@ def _result(samples: Sequence[Sample], played: Played) -> tuple[Result, str]:
     if played.stopped_at is not None:
         return "fail", f"Behaves differently from step {played.stopped_at} on: {played.words}"
     return "nothing_covered", _share(passed, played) + _uncovered(samples, played)
+
+
+def _without_tools(names: tuple[str, ...]) -> str:
+    return f"The agent has no tool {' or '.join(names)}, which the recorded answers call"
 
 
 def _share(passed: int, played: Played) -> str:
@@ -98,7 +106,7 @@ def _passed(samples: Sequence[Sample], passed: int, played: Played) -> str:
     if passed < played.asked:
         return _share(passed, played).removesuffix(". ")
     number = len(samples[0].judged)
-    checks = {1: "its only check holds", 2: "both checks hold"}.get(number, f"all {number} checks hold")
+    checks = {1: "the check passed", 2: "both checks passed"}.get(number, f"all {number} checks passed")
     return checks.capitalize() if played.asked == 1 else f"In all {played.asked} samples {checks}"
 
 
@@ -107,7 +115,7 @@ def _uncovered(samples: Sequence[Sample], played: Played) -> str:
     first = next(unseen, None)
     if first is None:
         return f"Only {len(samples)} were made: {played.words}"
-    return f"Cannot be judged: {first.check.words}; {first.seen.words}"
+    return f"Not judged: {first.check.words}; {first.seen.words}"
 
 
 def _merged(samples: Sequence[Sequence[Judged]]) -> list[JsonObject]:

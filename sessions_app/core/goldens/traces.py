@@ -38,6 +38,18 @@ def _calls(run: Run | None) -> tuple[ToolUse, ...]:
     return () if run is None else tuple(_use(step, call) for step, call in own_tools(run))
 
 
+def missing_tools(run: Run, scene: Run) -> tuple[str, ...]:
+    """Tools that the recorded answers call and the agent that ran does not have: the loop says so in their place."""
+    had = {call.tool_name for _, call in own_tools(scene) if not _is_unknown(call)}
+    unknown = (call.tool_name for _, call in own_tools(run) if _is_unknown(call))
+    return tuple(name for name in dict.fromkeys(unknown) if name in had)
+
+
+def _is_unknown(call: ToolCall) -> bool:
+    said = call.result.value if call.result and call.outcome == "retried" else None
+    return isinstance(said, str) and said.startswith(f"Unknown tool name: {call.tool_name!r}")
+
+
 def _use(step: Step, call: ToolCall) -> ToolUse:
     return ToolUse(
         step=step.index,

@@ -8,7 +8,14 @@ from typing import Literal
 
 from sessions_app.core.judge.reading import count
 from sessions_app.core.run import Run, Step, answered, counted_steps, fixtures, main_model_calls
-from sessions_app.core.workflow.attempts import Attempt, deciding, not_reproduced, outcome_words, reproduces
+from sessions_app.core.workflow.attempts import (
+    SAYS_NOTHING,
+    Attempt,
+    deciding,
+    not_reproduced,
+    outcome_words,
+    reproduces,
+)
 
 StepState = Literal["open", "done", "not_possible", "not_needed"]
 Action = Literal["session", "record", "replay", "breakpoints", "fork", "golden"]
@@ -211,21 +218,23 @@ _REPLAYED: dict[StepState, str] = {
 
 def _debug(facts: Facts, answer: bool | None) -> WorkflowStep:
     tried = [attempt for attempt in facts.attempts if attempt.has_stops or attempt.kind == "fork"]
-    state: StepState = "done" if tried else "not_possible" if facts.verdict == "cold" else "open"
+    ended = [attempt for attempt in tried if attempt.has_stops or _came_to_an_end(attempt)]
+    state: StepState = "done" if ended else "not_possible" if facts.verdict == "cold" else "open"
+    told = f"{count(len(tried), 'pause or fork', 'pauses and forks')} tried{'' if ended else ', none to its end'}."
     waits = "Waits for a replay that reproduces the run."
     ready = "Pause before a step, before a tool, or when a condition holds; or fork from a step with one thing changed."
     return WorkflowStep(
         number=5,
         title="Debug with breakpoints",
         state=state,
-        words=f"{count(len(tried), 'pause or fork', 'pauses and forks')} tried."
-        if tried
-        else ready
-        if answer
-        else waits,
+        words=told if tried else ready if answer else waits,
         evidence=_shown(tried),
         action="breakpoints" if (answer or tried) and facts.verdict != "cold" else None,
     )
+
+
+def _came_to_an_end(attempt: Attempt) -> bool:
+    return attempt.is_over and attempt.verdict is not None and attempt.verdict not in SAYS_NOTHING
 
 
 def _check_world(facts: Facts, answer: bool | None) -> WorkflowStep:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 from replay_goldens.checks import read_checks
 from replay_goldens.judged import Check
 from replay_goldens.reading import CheckError
+from sessions_app.core.clipping import shortened
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.proposals import Proposal, proposals, proposals_of_fix
@@ -90,7 +91,7 @@ def _draft(request: HttpRequest, run: Run) -> Draft:
     found, telling = _proposals(run, fix)
     if request.method == "POST":
         return Draft(form=GoldenForm(request.POST), rows=rows_of(found, request.POST), fix=fix)
-    first = _first(run, replay) | {"name": fix.name if fix else ""}
+    first = _first(run, replay) | {"name": fix.name if fix else shortened(run.input_preview or "", 80)}
     return Draft(form=GoldenForm(initial=first), rows=rows_of(found, ticked_at_first=telling), fix=fix)
 
 

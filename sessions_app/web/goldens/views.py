@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -14,6 +16,7 @@ from replay_goldens.checks import read_checks
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.dataset import FORMATS
+from sessions_app.core.goldens.results import WORST_FIRST
 from sessions_app.core.replay.parts import PRESET_WORDS, Parts
 from sessions_app.core.search.query import parse_query
 from sessions_app.models import Golden, GoldenRun, Project, Run
@@ -39,6 +42,7 @@ from sessions_app.services.goldens import end_quarantine, quarantine, warnings_o
 from sessions_app.services.live_budget import golden_in_words, goldens_in_words
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
+from sessions_app.web.badges import state_of
 from sessions_app.web.downloads import attachment
 from sessions_app.web.goldens.evidence import by_check, columns_of
 from sessions_app.web.htmx import HtmxHttpRequest
@@ -68,6 +72,7 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
         "project": project,
         "section": "goldens",
         "rows": [(golden, newest.get(golden.pk), warnings_of(golden)) for golden in shown[:PAGE]],
+        "results": _results(newest.values()),
         "more_before": shown[PAGE - 1].pk if len(shown) > PAGE else None,
         "agents": registered_agents(),
         "deploys": deploys_of(project)[:DEPLOYS],
@@ -76,6 +81,12 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
         "may_change": has_role(request.user, project, "member"),
     }
     return render(request, "goldens/list.html", context)
+
+
+def _results(runs: Iterable[GoldenRun]) -> list[tuple[str, int]]:
+    """How many came to each result, the worst first."""
+    counted = Counter(run.result for run in runs)
+    return [(state_of("golden", result).word, counted[result]) for result in WORST_FIRST if counted[result]]
 
 
 @require_GET
