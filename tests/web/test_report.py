@@ -11,7 +11,7 @@ from django.urls import reverse
 from sessions_app.core.replay.isolation import HOOK_ONLY, OWN_MACHINE
 from sessions_app.models import Replay
 from tests.proofs import make_proof
-from tests.web.making import HOSTILE
+from tests.web.making import HOSTILE, match
 from tests.web.records import load_example, load_record, tool_step
 
 pytestmark = pytest.mark.django_db
@@ -348,3 +348,12 @@ def test_the_report_in_json_holds_the_verdict(shop, bob):
     assert report["run_id"] == "r_8821"
     assert report["replay"]["verdict"] == "reproduced"
     assert len(report["budget"]) == 9
+
+
+@pytest.mark.parametrize(("verdict", "words"), [("reproduced", "Read the run"), ("diverged", "Full diff")])
+def test_what_to_do_next_is_the_main_button(shop, bob, verdict, words):
+    replay = finished(shop, verdict=verdict)
+
+    main = match(r'<a class="btn btn-main"[^>]*data-next>(.*?)</a>', page_of(bob, replay))
+
+    assert words in main

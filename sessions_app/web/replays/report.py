@@ -57,6 +57,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         **fork_context(project, replay, report.replay.fork if report.replay else None),
         "report": report,
         "css": verdict_css(replay),
+        "reads_run": replay.verdict == "reproduced" and not is_fork(replay),
         "pairs": _pairs(replay, report),
         "proof": proof_rows(report.replay.proof) if report.replay else [],
         "parts": report.replay.parts if report.replay else None,
