@@ -28,6 +28,8 @@ class Project(models.Model):
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
     sees_raw = False
     """Whether who asked for it may open recorded bytes and exports; `queries.access` says so of each user."""
+    is_managed = False
+    """Whether who asked for it is one of its administrators; said in the same place."""
 
     def __str__(self) -> str:
         return self.slug

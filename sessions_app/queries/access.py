@@ -51,6 +51,7 @@ def project_for(user: User, slug: str, at_least: RoleName = "viewer") -> Project
     if not _is_enough(role, at_least):
         raise RoleNeeded(at_least, project)
     project.sees_raw = _is_enough(role, SEES_RAW)
+    project.is_managed = _is_enough(role, "admin")
     return project
 
 

@@ -105,16 +105,11 @@ class Storage:
         return not (self.documents.count or self.spans.count or self.stored_bytes)
 
     @property
-    def ratio(self) -> float | None:
-        """Received to stored; None when one of them is not known or is nothing."""
+    def share(self) -> float | None:
+        """Stored of received, in percent; None when one of them is not known or is nothing."""
         if self.is_cut or not self.received_bytes or not self.stored_bytes:
             return None
-        return self.received_bytes / self.stored_bytes
-
-    @property
-    def times(self) -> float | None:
-        """How many times less or more is kept than came; never under 1."""
-        return self.ratio and max(self.ratio, 1 / self.ratio)
+        return 100 * self.stored_bytes / self.received_bytes
 
     @property
     def bytes_a_step(self) -> int | None:

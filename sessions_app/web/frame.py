@@ -23,6 +23,7 @@ SECTIONS = (
     ("tools", "Tools", "tools", "g t"),
     ("costs", "Cost", "costs", "g m"),
     ("setup", "Send data", "setup", "g d"),
+    ("settings", "Settings", "project_settings", "g e"),
 )
 
 

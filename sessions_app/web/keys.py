@@ -39,6 +39,7 @@ SHEET = (
             Key("g t", "tools"),
             Key("g m", "cost"),
             Key("g d", "send data"),
+            Key("g e", "settings"),
             Key("y", "copy menu"),
             Key("z", "times in my zone or UTC"),
             Key(".", "show what is new"),

@@ -47,7 +47,7 @@ def test_pages_of_others_look_like_pages_that_do_not_exist(page):
     theirs, none = charlie.get(page), charlie.get(page.replace("shop", "nope"))
 
     assert (theirs.status_code, none.status_code) == (404, 404)
-    assert "belongs to a project that you are not a member of" in theirs.content.decode()
+    assert "belong to a project you are not a member of" in theirs.content.decode()
     assert "Secret name" not in theirs.content.decode()
 
 
@@ -247,10 +247,22 @@ def test_where_a_letter_stands_for_several_steps_failures_are_not_counted():
     assert 'aria-label="2001 steps, some failed"' in strip("m" * 199 + "T", 2_001)
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(("address", "status"), [("replays/none", 404), ("settings/name", 405)])
+def test_pages_of_what_went_wrong_keep_the_navigation_of_the_project(address, status):
+    shop = make_project()
+    member, stranger = client_of(make_user("bob", shop)), client_of(make_user("eve"))
+
+    answers = [client.get(f"/p/shop/{address}") for client in (member, stranger)]
+
+    assert answers[0].status_code == status
+    assert ["/p/shop/costs" in answer.content.decode() for answer in answers] == [True, False]
+
+
 def test_every_key_of_the_sheet_has_a_control_on_some_page():
     pages = "\n".join(file.read_text() for file in TEMPLATES.rglob("*.html"))
     written = {text.replace("&lt;", "<").replace("&gt;", ">") for text in re.findall(r'data-key="([^"{]+)"', pages)}
-    sections = {"g n", "g s", "g r", "g c", "g g", "g t", "g m", "g d"}
+    sections = {"g n", "g s", "g r", "g c", "g g", "g t", "g m", "g d", "g e"}
 
     assert {key.press for group in SHEET for key in group.keys} - BUILT_IN - sections - written == set()
 

@@ -96,7 +96,7 @@ def test_the_budget_is_changed_and_the_model_removed(ann, shop):
     row = make_model(shop)
 
     assert (
-        "can now be asked 5 times"
+        "can now be called 5 times"
         in ann.post(f"{ADDRESS}/{row.pk}/budget", {"requests_per_day": "5"}, follow=True).text
     )
     assert "from 1 to 1,000,000" in ann.post(f"{ADDRESS}/{row.pk}/budget", {"requests_per_day": "x"}, follow=True).text

@@ -143,7 +143,7 @@ def test_only_administrators_decide_who_belongs(shop, ann, role):
     assert bob.post(f"{SETTINGS}/name", {"name": "x"}).status_code == 403
     page = bob.get(SETTINGS).content.decode()
     assert "ann" in page
-    assert "Make a link" not in page
+    assert "Create a link" not in page
 
 
 # --- invitations -------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Anomaly rules in a project, and what a person chooses for their own browser."""
 
 import json
+import re
 
 import pytest
 from django.test import Client
@@ -42,6 +43,43 @@ def test_rules_of_the_project_judge_what_arrives_from_then_on(ann):
 
     assert {"many_tool_calls", "slow_step", "error_words"} <= set(codes("r2")) - set(before)
     assert 'value="1.5"' in ann.get(ADDRESS).content.decode()
+
+
+SETTINGS = {
+    "General": "settings",
+    "Redaction rules": "settings/redaction",
+    "Anomaly rules": "settings/anomalies",
+    "Models": "settings/models",
+    "Model prices": "settings/prices",
+    "Storage": "storage",
+}
+
+
+@pytest.mark.parametrize("words", SETTINGS)
+def test_each_page_of_the_settings_lists_all_and_marks_itself(ann, words):
+    page = ann.get(f"/p/shop/{SETTINGS[words]}").content.decode()
+
+    beside = page.split('aria-label="Settings">')[1].split("</nav>")[0]
+    links = re.findall(r'<a href="/p/shop/([^"#]+)"\s*(aria-current="page")?\s*>([^<]+)</a>', beside)
+    assert {name: address for address, _, name in links} == SETTINGS
+    assert [name for _, current, name in links if current] == [words]
+
+
+def test_members_see_no_pages_of_administrators(shop):
+    page = client_of(make_user("bob", shop)).get("/p/shop/settings").content.decode()
+
+    assert "/settings/models" in page
+    assert "/settings/redaction" not in page
+    assert "/settings/anomalies" not in page
+
+
+def test_the_only_administrator_has_no_button_that_would_be_refused(ann, shop):
+    alone = ann.get("/p/shop/settings").content.decode()
+    make_user("eve", shop, role="admin")
+    two = ann.get("/p/shop/settings").content.decode()
+
+    assert ("the only administrator" in alone, "/remove" in alone) == (True, False)
+    assert ("the only administrator" in two, two.count("/remove")) == (False, 2)
 
 
 def test_they_hold_for_what_scripts_send(ann, shop):

@@ -51,7 +51,13 @@ def anomalies(request: HttpRequest, project: Project) -> HttpResponse:
         save_rules(project, usual_rules() if "usual" in request.POST else form.rules())
         messages.info(request, "Saved. The rules apply to what arrives from now on.")
         return redirect("anomaly_rules", project.slug)
-    facts = {"project": project, "section": "settings", "form": form, "has_own": bool(project.anomaly_rules)}
+    facts = {
+        "project": project,
+        "section": "settings",
+        "settings_page": "anomalies",
+        "form": form,
+        "has_own": bool(project.anomaly_rules),
+    }
     status = 422 if request.method == "POST" else 200
     return render(request, "projects/anomalies.html", facts, status=status)
 

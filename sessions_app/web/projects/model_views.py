@@ -66,6 +66,7 @@ def _page(request: HttpRequest, project: Project, form: ConnectForm, *, is_admin
     facts: dict[str, Any] = {
         "project": project,
         "section": "settings",
+        "settings_page": "models",
         "models": live_models(project),
         "is_admin": is_admin,
         "errors": form.errors,
@@ -95,7 +96,7 @@ def change_budget(request: HttpRequest, project: Project, model: int) -> HttpRes
     said = request.POST.get("requests_per_day", "")
     try:
         connected_models.change_budget(row, int(said) if said.isdecimal() and len(said) < 10 else 0)
-        messages.success(request, f"{row.name} can now be asked {row.requests_per_day:,} times a day.")
+        messages.success(request, f"{row.name} can now be called {row.requests_per_day:,} times a day.")
     except CannotConnect as problem:
         messages.error(request, problem.message)
     return redirect("models", project.slug)
@@ -106,5 +107,5 @@ def change_budget(request: HttpRequest, project: Project, model: int) -> HttpRes
 def remove(request: HttpRequest, project: Project, model: int) -> HttpResponse:
     row = get_object_or_404(ConnectedModel, project=project, pk=model)
     row.delete()
-    messages.success(request, f"Removed {row.name} and its key. Replays that were going to ask it fail and say so.")
+    messages.success(request, f"Removed {row.name} and its key. Replays that need it will fail and say so.")
     return redirect("models", project.slug)

@@ -38,11 +38,12 @@ def prices(request: HttpRequest, project: Project) -> HttpResponse:
         said = form.cleaned_data
         amounts = {"input_price": said["input_price"], "output_price": said["output_price"]}
         ModelPrice.objects.update_or_create(project=project, model=said["model"], since=said["since"], defaults=amounts)
-        messages.info(request, "Saved. Costs are counted with it from now on, also of older runs.")
+        messages.info(request, "Price saved. It also applies to earlier runs.")
         return redirect("prices", project.slug)
     facts = {
         "project": project,
         "section": "settings",
+        "settings_page": "prices",
         "prices": prices_of(project),
         "is_admin": is_admin,
         "errors": form.errors,

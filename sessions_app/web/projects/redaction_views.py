@@ -46,6 +46,10 @@ class RulesForm(forms.Form):
         return OwnRules(fields=said["fields_taken"], patterns=said["patterns"], kinds=tuple(said["kinds"]))
 
 
+def _page_facts(project: Project) -> dict[str, Any]:
+    return {"project": project, "section": "settings", "settings_page": "redaction", **_stored(project)}
+
+
 def _typed(rules: OwnRules) -> dict[str, Any]:
     patterns = "\n".join(f"{name}: {pattern}" for name, pattern in rules.patterns)
     return {"fields_taken": "\n".join(rules.fields), "patterns": patterns, "kinds": list(rules.kinds)}
@@ -63,7 +67,7 @@ def rules(request: HttpRequest, project: Project) -> HttpResponse:
             "Saved. The rules apply to recordings that arrive from now on. To apply them to earlier ones, see below.",
         )
         return redirect("redaction", project.slug)
-    facts = {"project": project, "section": "settings", "form": form, **_stored(project)}
+    facts = {**_page_facts(project), "form": form}
     status = 422 if request.method == "POST" else 200
     return render(request, "projects/redaction.html", facts, status=status)
 
@@ -75,7 +79,7 @@ def tried(request: HtmxHttpRequest, project: Project) -> HttpResponse:
     """What the typed rules would take out of the last runs; nothing is kept."""
     form = RulesForm(request.POST)
     found = try_rules(project, form.rules()) if form.is_valid() else None
-    facts = {"project": project, "section": "settings", "form": form, "tried": found, **_stored(project)}
+    facts = {**_page_facts(project), "form": form, "tried": found}
     if request.htmx:
         return render(request, "projects/_tried.html", facts)
     return render(request, "projects/redaction.html", facts, status=200 if form.is_valid() else 422)

@@ -54,9 +54,12 @@ def settings(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _page(request: HttpRequest, project: Project, status: int = 200, **more: Any) -> HttpResponse:
+    members = list(members_of(project))
+    admins = [member.pk for member in members if member.role == Role.ADMIN]
     facts = {
         "project": project,
         "section": "settings",
+        "settings_page": "general",
         "members": members_of(project),
         "only_admin": only_administrator(project),
         "invitations": open_invitations(project),
@@ -93,7 +96,7 @@ def change_role(request: HttpRequest, project: Project, member: int) -> HttpResp
         projects.set_role(membership, form.cleaned_data["role"])
     except LastAdministrator as last:
         return _page(request, project, 409, problem=str(last))
-    messages.info(request, f"{membership.user.get_username()} is {membership.role} now.")
+    messages.info(request, f"{membership.user.get_username()} is now {membership.get_role_display()}.")
     return redirect("project_settings", project.slug)
 
 
@@ -105,7 +108,7 @@ def remove(request: HttpRequest, project: Project, member: int) -> HttpResponse:
         projects.remove_member(membership)
     except LastAdministrator as last:
         return _page(request, project, 409, problem=str(last))
-    messages.info(request, f"{membership.user.get_username()} does not belong to the project any more.")
+    messages.info(request, f"{membership.user.get_username()} was removed from the project.")
     return redirect("project_settings", project.slug)
 
 
@@ -162,7 +165,7 @@ def revoke(request: HttpRequest, project: Project, key: int) -> HttpResponse:
     return redirect("project_settings", project.slug)
 
 
-_FOR_ADMINISTRATORS = "A key that manages the project is for its administrators."
+_FOR_ADMINISTRATORS = "Only administrators can change a key that manages the project."
 
 
 def _may_touch(request: HttpRequest, key: ApiKey) -> bool:

@@ -14,6 +14,5 @@ from sessions_app.web.access import project_page
 @require_GET
 @project_page()
 def storage(request: HttpRequest, project: Project) -> HttpResponse:
-    return render(
-        request, "storage/storage.html", {"project": project, "section": "setup", "storage": storage_of(project)}
-    )
+    facts = {"project": project, "section": "settings", "settings_page": "storage", "storage": storage_of(project)}
+    return render(request, "storage/storage.html", facts)
