@@ -33,8 +33,7 @@ class CostFigures(Generic[RunT]):
     of_runs: list[tuple[RunT, Cost]] = field(default_factory=list)
     of_names: dict[str | None, Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
     in_time: dict[tuple[datetime, str | None], Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
-    unpriced: dict[str | None, int] = field(default_factory=lambda: defaultdict(int))
-    """Calls by model, where its price or the tokens are unknown."""
+    of_models: dict[str | None, Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
 
     @property
     def names(self) -> list[str | None]:
@@ -53,7 +52,7 @@ def cost_figures(
             name = model if by == "model" else facts.agent
             figures.of_names[name] += cost
             figures.in_time[facts.began, name] += cost
-            figures.unpriced[model] += cost.unpriced
+            figures.of_models[model] += cost
         whole = sum(of_models.values(), start=NOTHING)
         figures.of_runs.append((run, whole))
         figures.total += whole

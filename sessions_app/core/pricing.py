@@ -32,12 +32,15 @@ class Cost:
     dollars: Decimal = Decimal(0)
     priced: int = 0
     unpriced: int = 0
+    uncounted: int = 0
+    """Of the calls left out, those whose model has a price: their tokens were not recorded."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
             dollars=self.dollars + other.dollars,
             priced=self.priced + other.priced,
             unpriced=self.unpriced + other.unpriced,
+            uncounted=self.uncounted + other.uncounted,
         )
 
     @property
@@ -80,7 +83,7 @@ class PriceList:
         name = step.model or model
         price = self.price_of(name, on) if name else None
         if price is None or step.input_tokens is None or step.output_tokens is None:
-            return Cost(unpriced=1)
+            return Cost(unpriced=1, uncounted=int(price is not None))
         dollars = (step.input_tokens * price.input_price + step.output_tokens * price.output_price) / _MILLION
         return Cost(dollars=dollars, priced=1)
 

@@ -75,7 +75,7 @@ def test_costs_are_grouped_by_agent_or_by_model():
 
     assert by_agent.of_names == {"desk": Cost(dollars=Decimal(4), priced=1, unpriced=1)}
     assert by_model.names == ["gpt-4o", "claude"]
-    assert {model: calls for model, calls in by_model.unpriced.items() if calls} == {"claude": 1}
+    assert {model: cost.unpriced for model, cost in by_model.of_models.items() if cost.unpriced} == {"claude": 1}
 
 
 @pytest.mark.parametrize("days", [0, 1, 30, 400, 9000])

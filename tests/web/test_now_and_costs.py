@@ -1,16 +1,20 @@
 """What needs somebody now, and what runs cost."""
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from sessions_app.models import ModelPrice, Project, Replay
+from sessions_app.core.cost_figures import CostFigures
+from sessions_app.core.pricing import Cost
+from sessions_app.models import ModelPrice, Project, Replay, Run
 from sessions_app.queries.failing_now import failing_now
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.ingest import ingest_document
+from sessions_app.web.costs.chart import cost_chart
 from tests.builders import make_record, make_tool_step
 from tests.web.making import client_of, make_project, make_user
 
@@ -27,7 +31,7 @@ def bob(shop):
     return client_of(make_user("bob", shop, role="admin"))
 
 
-def model_step(model: str, tokens: int = 1_000_000) -> dict[str, Any]:
+def model_step(model: str, tokens: int | None = 1_000_000) -> dict[str, Any]:
     return {"kind": "model", "model": model, "input_tokens": tokens, "output_tokens": 0}
 
 
@@ -173,6 +177,31 @@ def test_a_price_gives_runs_a_cost_on_all_pages(bob, shop):
     assert "At least $2.50 for 2 runs" in page
     assert "desk" in page
     assert "<dt>cost</dt><dd>$2.50</dd>" in bob.get("/p/shop/s/r1").content.decode()
+
+
+def test_a_priced_model_whose_tokens_were_not_recorded_needs_no_price(bob, shop):
+    send(shop, "r1", model_step("gpt-4o"))
+    send(shop, "r2", model_step("gpt-4o", tokens=None))
+    bob.post("/p/shop/settings/prices", {"model": "gpt-4o", "input_price": "2.5", "output_price": "10"})
+
+    page = bob.get("/p/shop/costs").content.decode()
+
+    assert "1 call: tokens not recorded" in page
+    assert "Set a price" not in page
+
+
+def test_a_clock_that_is_ahead_does_not_stretch_the_chart():
+    now = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    figures: CostFigures[Run] = CostFigures()
+    for days in (-1, 0, 40):
+        figures.in_time[now + timedelta(days=days), "desk"] += Cost(dollars=Decimal(1), priced=1)
+        figures.of_names["desk"] += Cost(dollars=Decimal(1), priced=1)
+
+    chart = cost_chart(figures, now)
+
+    assert chart is not None
+    assert chart.last <= now + timedelta(hours=1)
+    assert [bar.dollars for bar in chart.bars] == [1, 2]
 
 
 def test_the_same_model_and_day_is_written_over(bob, shop):

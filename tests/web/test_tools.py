@@ -44,6 +44,24 @@ def test_each_number_leads_to_what_it_counts(bob, shop):
     assert "/p/shop/s/r2?run=r2&amp;step=" in drift
 
 
+def test_the_lead_is_by_rate_and_not_by_the_calls_of_a_busy_tool(bob, shop):
+    failed = {"error": {"type": "IOError", "message": "no"}}
+    send(shop, "busy", *[make_tool_step("migrate", **(failed if n < 8 else {"result": "1"})) for n in range(40)])
+    send(shop, "bad", *[make_tool_step("cancel", **failed) for _ in range(6)])
+    send(shop, "once", make_tool_step("charge", **failed))
+
+    worst = bob.get("/p/shop/tools").context["worst"]
+
+    assert (worst.name, worst.failed) == ("cancel", 6)
+
+
+def test_a_failure_of_a_tool_called_once_is_not_passed_over(bob, shop):
+    send(shop, "r1", *[make_tool_step("look", result="1") for _ in range(6)])
+    send(shop, "r2", make_tool_step("charge", error={"type": "IOError", "message": "no"}))
+
+    assert "No tool call failed" not in bob.get("/p/shop/tools").content.decode()
+
+
 def test_the_time_and_the_agent_narrow_what_is_counted(bob, shop):
     record = make_record("r1", make_tool_step(result="1"), started_at="2026-01-02T03:04:05Z")
     ingest_document(shop, json.dumps(record).encode())

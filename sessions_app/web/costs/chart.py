@@ -54,9 +54,9 @@ class Chart:
     last: datetime
 
 
-def cost_chart(figures: CostFigures[Run]) -> Chart | None:
-    """None where nothing has a price."""
-    times = [at for (at, _), cost in figures.in_time.items() if cost.is_known]
+def cost_chart(figures: CostFigures[Run], now: datetime) -> Chart | None:
+    """None where nothing has a price. What a clock that is ahead dates later than now stands at now."""
+    times = [min(at, now) for (at, _), cost in figures.in_time.items() if cost.is_known]
     if not times:
         return None
     length = bar_length(min(times), max(times))
@@ -65,7 +65,7 @@ def cost_chart(figures: CostFigures[Run]) -> Chart | None:
     colours = {name: min(place, COLOURS - 1) for place, name in enumerate(figures.names)}
     for (at, name), cost in figures.in_time.items():
         if cost.is_known:
-            sums[int((at - first) / length)][colours[name]] += cost.dollars
+            sums[int((min(at, now) - first) / length)][colours[name]] += cost.dollars
     count, most = max(sums) + 1, max(sum(parts.values()) for parts in sums.values()) or Decimal(1)
     width = WIDTH / max(count, 12)
     bars = [

@@ -27,10 +27,11 @@ SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unpriced:
-    """A model whose calls are left out."""
+    """A model whose calls are left out: some for want of a price, some for want of their tokens."""
 
     model: str | None
-    calls: int
+    without_price: int
+    without_tokens: int
 
 
 @require_GET
@@ -50,7 +51,7 @@ def costs(request: HttpRequest, project: Project) -> HttpResponse:
         "ways": [(way, period.address(by=way if way == "model" else ""), way == by) for way in ("agent", "model")],
         "has_prices": bool(prices),
         "figures": figures,
-        "chart": cost_chart(figures),
+        "chart": cost_chart(figures, now),
         "series": _series(figures),
         "unpriced": _unpriced(figures),
         "dearest": _dearest(figures),
@@ -75,8 +76,12 @@ def _series(figures: CostFigures[Run]) -> list[Series]:
 
 
 def _unpriced(figures: CostFigures[Run]) -> list[Unpriced]:
-    found = [Unpriced(model=model, calls=calls) for model, calls in figures.unpriced.items() if calls]
-    return sorted(found, key=lambda each: -each.calls)
+    found = [
+        Unpriced(model=model, without_price=cost.unpriced - cost.uncounted, without_tokens=cost.uncounted)
+        for model, cost in figures.of_models.items()
+        if cost.unpriced
+    ]
+    return sorted(found, key=lambda each: (-each.without_price, -each.without_tokens))
 
 
 def _dearest(figures: CostFigures[Run]) -> list[tuple[Run, Cost]]:

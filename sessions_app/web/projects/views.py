@@ -54,8 +54,6 @@ def settings(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _page(request: HttpRequest, project: Project, status: int = 200, **more: Any) -> HttpResponse:
-    members = list(members_of(project))
-    admins = [member.pk for member in members if member.role == Role.ADMIN]
     facts = {
         "project": project,
         "section": "settings",

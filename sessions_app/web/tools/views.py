@@ -20,6 +20,8 @@ from sessions_app.web.periods import Period
 
 SHOWN = 50
 """Calls, or groups of them."""
+TELLING = 5
+"""Calls from which on a tool's rate is compared with that of others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,8 +61,8 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
         "section": "tools",
         **period.choices(agents_seen(project)),
         "rows": rows,
-        "worst": max(rows, key=lambda row: row.failed, default=None),
-        "slowest": max(rows, key=lambda row: row.p95 or 0, default=None),
+        "worst": max(_telling([row for row in rows if row.failed]), key=lambda row: row.failed_percent, default=None),
+        "slowest": max(_telling(rows), key=lambda row: row.p95 or 0, default=None),
         "runs": min(len(runs), MOST_RUNS),
         "is_cut": len(runs) > MOST_RUNS,
         "chosen": name,
@@ -72,6 +74,11 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
         "chosen_address": period.address(tool=name),
     }
     return render(request, "tools/tools.html", context)
+
+
+def _telling(rows: list[ToolRow]) -> list[ToolRow]:
+    """Rates of a handful of calls say little; where there is nothing else, they are what there is."""
+    return [row for row in rows if row.calls >= TELLING] or rows
 
 
 def _row(tool: ToolFigures[Run], period: Period) -> ToolRow:
