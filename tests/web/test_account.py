@@ -144,7 +144,7 @@ def test_sign_out_needs_a_post(bob):
     answer = client.get("/sign-out")
 
     assert (answer.status_code, answer["Allow"]) == (405, "POST")
-    assert "This address only accepts a form." in answer.content.decode()
+    assert "This page cannot be opened directly." in answer.content.decode()
     assert client.post("/sign-out")["Location"] == "/sign-in"
     assert client.get("/p/shop/sessions").status_code == 302
 

@@ -52,8 +52,8 @@ def test_viewers_may_not_mark_and_are_told_who_can_change_that(shop, bob):
 
     page = response.content.decode()
     assert response.status_code == 403
-    assert "This needs the role member." in page
-    assert "ann can give you the role." in page
+    assert "You need the Member role." in page
+    assert "ask ann to change your role." in page
     assert not ColdCase.objects.exists()
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import sys
 from collections.abc import Callable
 
+from django.contrib.auth.models import AnonymousUser
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from sessions_app.core.errors import StoredBytesMissing
-from sessions_app.queries.access import RoleNeeded, admins_of, role_in
+from sessions_app.models import Project
+from sessions_app.queries.access import RoleNeeded, admins_of, projects_of, role_in
 
 logger = logging.getLogger(__name__)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The same words whether a thing does not exist or belongs to others."""
-    return render(request, "errors/404.html", status=404)
+    return render(request, "errors/404.html", {"project": _project_of(request)}, status=404)
 
 
 def role_needed(request: HttpRequest, needed: RoleNeeded) -> HttpResponse:
@@ -34,7 +37,7 @@ def role_needed(request: HttpRequest, needed: RoleNeeded) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return render(request, "errors/403.html", status=403)
+    return render(request, "errors/403.html", {"project": _project_of(request)}, status=403)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -52,10 +55,17 @@ def explain_wrong_methods(get_response: Callable[[HttpRequest], HttpResponse]) -
     def respond(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         if response.status_code == 405 and not response.content:
-            response.content = render(request, "errors/405.html").content
+            response.content = render(request, "errors/405.html", {"project": _project_of(request)}).content
         return response
 
     return respond
+
+
+def _project_of(request: HttpRequest) -> Project | None:
+    """The one in the address, for its navigation, where the user may see it."""
+    inside = re.match(r"/p/([\w-]+)/", request.path)
+    user = getattr(request, "user", AnonymousUser())
+    return projects_of(user).filter(slug=inside[1]).first() if inside else None
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
