@@ -139,7 +139,7 @@ def test_refusals_are_shown_in_words(shop, ann):
 
     rows = [" ".join(re.sub(r"<.*?>", " ", row).split()) for row in page.split("<li>")[1:]]
     assert [row.split(" ", 2)[2] for row in rows] == [
-        "in part 1 span refused: no traceId",
+        "refused 1 span refused: no traceId",
         "401 unknown key rpk_ab12…",
         "400 logs were sent to the traces address × 3",
     ]

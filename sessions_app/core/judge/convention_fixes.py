@@ -36,23 +36,22 @@ CUT_OFF = Fix(
 
 SPAN_FIXES: Fixes = {
     "ids": Fix(
-        sentence="Have the spans of tools carry gen_ai.tool.call.id, and those of models the calls that their answers "
-        "ask for, so that each tool finds the answer that asked for it."
+        sentence="Set gen_ai.tool.call.id on tool spans, and the requested tool calls on model spans, so that each "
+        "tool call can be matched to the answer that requested it."
     ),
     "identity": Fix(
-        sentence="Set session.id, user.id and tenant.id on every span, those of tools too.",
+        sentence="Set session.id, user.id and tenant.id on every span, tool spans included.",
         code='span.set_attributes({"session.id": "s_301", "user.id": "u_7710", "tenant.id": "t_12"})',
     ),
-    "input": Fix(sentence="Have the spans of models carry gen_ai.input.messages."),
-    "instructions": Fix(sentence="Have the spans of models carry gen_ai.system_instructions, with the text as sent."),
-    "tool_schemas": Fix(sentence="Have the spans of models carry gen_ai.tool.definitions, with name and schema."),
+    "input": Fix(sentence="Set gen_ai.input.messages on model spans."),
+    "instructions": Fix(sentence="Set gen_ai.system_instructions on model spans, with the text as sent."),
+    "tool_schemas": Fix(sentence="Set gen_ai.tool.definitions on model spans, with name and schema."),
     "retrieval": Fix(
-        sentence="Have the span of a search carry gen_ai.retrieval.query.text and gen_ai.retrieval.documents, with id, "
-        "score and content of each."
+        sentence="Set gen_ai.retrieval.query.text and gen_ai.retrieval.documents on search spans, with id, score and "
+        "content of each document."
     ),
     "model": Fix(
-        sentence="Have the spans of models carry gen_ai.request.model and gen_ai.provider.name; the region is an "
-        "attribute of the resource.",
+        sentence="Set gen_ai.request.model and gen_ai.provider.name on model spans, and the region on the resource.",
         code='OTEL_RESOURCE_ATTRIBUTES="cloud.region=eu-west-1"',
     ),
     "sampling": Fix(
@@ -60,8 +59,8 @@ SPAN_FIXES: Fixes = {
         "gen_ai.request.temperature, gen_ai.request.top_p and gen_ai.request.seed."
     ),
     "tool_io": Fix(
-        sentence="Have the spans of tools carry gen_ai.tool.call.arguments and gen_ai.tool.call.result, or those of "
-        "models all messages."
+        sentence="Set gen_ai.tool.call.arguments and gen_ai.tool.call.result on tool spans, or all messages on model "
+        "spans."
     ),
     "timestamps": Fix(
         sentence="The first token of a streamed answer is gen_ai.response.time_to_first_chunk, in seconds; whole "
@@ -71,8 +70,8 @@ SPAN_FIXES: Fixes = {
         sentence="Name the commit in the resource when the code is deployed.",
         code='OTEL_RESOURCE_ATTRIBUTES="vcs.ref.head.revision=$(git rev-parse HEAD)"',
     ),
-    "flags": Fix(sentence="No convention of spans has feature flags; the recorder takes them down."),
-    "nothing_recorded": Fix(sentence="The trace holds no call of a model: instrument the library that asks the model."),
+    "flags": Fix(sentence="No span convention has feature flags; the recorder captures them."),
+    "nothing_recorded": Fix(sentence="The trace has no model call: instrument the library that calls the model."),
 }
 """For any run that came as spans."""
 
@@ -118,7 +117,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
             ),
             **_one(
                 "identity",
-                "Give the agent the attributes for its spans.",
+                "Pass the agent the attributes for its spans.",
                 'Agent(trace_attributes={"session.id": "s_301", "user.id": "u_7710", "tenant.id": "t_12"})',
             ),
             **_one(
@@ -132,7 +131,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
             **_TRACELOOP,
             **_one(
                 "identity",
-                "Give the metadata of the call.",
+                "Pass them as metadata of the call.",
                 'graph.invoke(state, {"metadata": {"session_id": "s_301", "user_id": "u_7710", "tenant_id": "t_12"}})',
             ),
             **_one("sampling", _NOT_THERE.format("this instrumentation", "the seed", "gen_ai.request.seed")),
@@ -145,7 +144,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
             **_one("tool_schemas", "The SDK's own traces name the tools without their schemas: use the recorder."),
             **_one(
                 "identity",
-                "Say it where the trace begins.",
+                "Set them where the trace begins.",
                 'with trace("Support", group_id="s_301", metadata={"user_id": "u_7710", "tenant_id": "t_12"}):',
             ),
             **_one("commit", "The SDK's own traces have no place for the commit: use the recorder."),
@@ -172,7 +171,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
             ),
             **_one(
                 "identity",
-                "Say it around the run.",
+                "Set them around the run.",
                 'with using_attributes(session_id="s_301", user_id="u_7710", metadata={"tenant_id": "t_12"}):',
             ),
             **_one(
@@ -191,7 +190,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
             ),
             **_one(
                 "identity",
-                "Say it around the run.",
+                "Set them around the run.",
                 'with propagate_attributes(session_id="s_301", user_id="u_7710", metadata={"tenant_id": "t_12"}):',
             ),
         },
@@ -205,7 +204,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
             ),
             **_one(
                 "identity",
-                "Give the metadata of the run.",
+                "Pass them as metadata of the run.",
                 '{"metadata": {"session_id": "s_301", "user_id": "u_7710", "tenant_id": "t_12"}}',
             ),
         },
@@ -214,7 +213,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
         "mlflow",
         _one(
             "identity",
-            "MLflow leaves session and user out of what it exports: say them in metadata of the span.",
+            "MLflow leaves session and user out of what it exports: set them in the span's metadata.",
             "mlflow.get_current_active_span().set_attributes(\n"
             '    {"metadata": {"session_id": "s_301", "user_id": "u_7710", "tenant_id": "t_12"}})',
         ),
@@ -228,7 +227,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
             ),
             **_one(
                 "identity",
-                "Say it in the metadata of the call; AI SDK 7: in runtimeContext, with includeRuntimeContext.",
+                "Pass them as metadata of the call; in AI SDK 7 as runtimeContext, with includeRuntimeContext.",
                 "experimental_telemetry: { isEnabled: true,\n"
                 '  metadata: { sessionId: "s_301", userId: "u_7710", tenantId: "t_12" } }',
             ),
@@ -241,7 +240,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
             **_TRACELOOP,
             **_one(
                 "identity",
-                "Say it when the run begins.",
+                "Set them when the run begins.",
                 "Traceloop.set_association_properties(\n"
                 '    {"session_id": "s_301", "user_id": "u_7710", "tenant_id": "t_12"})',
             ),

@@ -22,7 +22,7 @@ FIXES: dict[str, Fix] = {
         code='{"run_id": "r_8821", "steps": [{"kind": "model"}, {"kind": "tool", "parent": 1}]}',
     ),
     "identity": Fix(
-        sentence="Put user_id and tenant_id on the run and hand both on to every tool step.",
+        sentence="Put user_id and tenant_id on the run and pass both to every tool step.",
         code='{"user_id": "u_7710", "tenant_id": "t_12", "session_id": "s_301",\n'
         ' "steps": [{"kind": "tool", "user_id": "u_7710", "tenant_id": "t_12"}]}',
     ),

@@ -28,7 +28,7 @@ _EFFORT = (
 
 
 def capture_scores(project: Project) -> dict[str, Any]:
-    """`runs`, the `lines` of the kit with the `percent` that were captured, and the cheapest `fixes`. One query."""
+    """`runs`, the `lines` of the kit with the `percent` captured and `partly`, and the cheapest `fixes`. One query."""
     newest = Run.objects.filter(project=project, origin="recorded").order_by("-pk")
     kits: list[Any] = list(newest.values_list("kit", flat=True)[:SAMPLE])
     lines: dict[str, dict[str, Any]] = {}
@@ -37,12 +37,14 @@ def capture_scores(project: Project) -> dict[str, Any]:
             _count(lines, line)
     for entry in lines.values():
         entry["percent"] = 100 * entry["captured"] // len(kits)
+        entry["partly"] = 100 * entry["partial"] // len(kits)
     return {"runs": len(kits), "lines": list(lines.values()), "fixes": _cheapest(lines)}
 
 
 def _count(lines: dict[str, dict[str, Any]], line: dict[str, Any]) -> None:
-    entry = lines.setdefault(line["key"], {"title": line["title"], "captured": 0, "line": line})
+    entry = lines.setdefault(line["key"], {"title": line["title"], "captured": 0, "partial": 0, "line": line})
     entry["captured"] += line["status"] == "captured"
+    entry["partial"] += line["status"] == "partial"
     if line["status"] != "captured":
         entry["line"] = line
 
