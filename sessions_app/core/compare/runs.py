@@ -28,9 +28,10 @@ from sessions_app.core.compare.volatile import (
     VolatileRule,
     VolatileRules,
 )
+from sessions_app.core.history import History
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.ran_with import is_told
-from sessions_app.core.run import Run, Step, asked, is_counted
+from sessions_app.core.run import ModelCall, Run, Step, asked, is_counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,7 +140,7 @@ def rules_for(left: Run, right: Run) -> VolatileRules:
 def compare_runs(left: Run, right: Run, rules: VolatileRules | None = None) -> Comparison:
     """`rules` are `rules_for` the two runs unless given."""
     rules = rules_for(left, right) if rules is None else rules
-    alignment = _align(left, right)
+    alignment = _align(left, right, rules)
     comparer = _comparer(left, right, rules, alignment)
     tally = comparer.fields.tally
     facts = tuple(compare_facts(left, right, comparer))
@@ -160,7 +161,7 @@ def compare_runs(left: Run, right: Run, rules: VolatileRules | None = None) -> C
 def first_divergence(left: Run, right: Run, rules: VolatileRules | None = None) -> Divergence | None:
     """As `compare_runs` gives it, without comparing what comes after."""
     rules = rules_for(left, right) if rules is None else rules
-    alignment = _align(left, right)
+    alignment = _align(left, right, rules)
     comparer = _comparer(left, right, rules, alignment)
     pairs = _pairs(alignment, left, right, comparer)
     return _divergence(pairs) or _divergence_of_facts(compare_facts(left, right, comparer))
@@ -169,8 +170,9 @@ def first_divergence(left: Run, right: Run, rules: VolatileRules | None = None) 
 def first_changed_step(left: Run, right: Run, *, counts_alone: bool) -> Divergence | None:
     """The first field in which two steps differ that stand beside each other, or what the runs came to; and a step that
     one side alone has, where such steps count."""
-    alignment = _align(left, right)
-    comparer = _comparer(left, right, rules_for(left, right), alignment)
+    rules = rules_for(left, right)
+    alignment = _align(left, right, rules)
+    comparer = _comparer(left, right, rules, alignment)
     pairs = _pairs(alignment, left, right, comparer)
     kept = (pair for pair in pairs if counts_alone or not pair.alone)
     found = _divergence(kept)
@@ -213,12 +215,29 @@ def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment)
     )
 
 
-def _align(left: Run, right: Run) -> Alignment:
-    """Steps at both ends that are spelled alike pair without being read."""
+def _align(left: Run, right: Run, rules: VolatileRules) -> Alignment:
+    """Steps at both ends that are spelled alike pair without being read. Where the runs part at a request, and it is the
+    same one, it is one step, whatever the model answered."""
     head, tail = equal_ends(*([spelled_key(step) for step in run.steps] for run in (left, right)))
+    asked = [_answered_request(run.steps[head : len(run.steps) - tail]) for run in (left, right)]
+    head += _is_one_request(*asked, rules)
     maker = KeyMaker()
     inner = [maker.keys(run.steps[head : len(run.steps) - tail]) for run in (left, right)]
     return widened(align_steps(*inner), head, tail)
+
+
+def _answered_request(steps: tuple[Step, ...]) -> History | None:
+    """What the first of these steps sent to a model that answered."""
+    call = steps[0].call if steps else None
+    return call.history if isinstance(call, ModelCall) and call.response is not None else None
+
+
+def _is_one_request(left: History | None, right: History | None, rules: VolatileRules) -> bool:
+    """After steps that are alike the newest message says it."""
+    if left is None or right is None or left.length != right.length:
+        return False
+    fields = FieldComparer(rules, Tally())
+    return next(fields.lists("messages", [left.message], [right.message], (0, 0)), None) is None
 
 
 def _pairs(alignment: Alignment, left: Run, right: Run, comparer: StepComparer) -> Iterator[StepPair]:
