@@ -14,6 +14,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.formats.native import encode_native, run_digest
 from sessions_app.core.judge.verdict import judge
+from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import ModelCall, Run, ToolCall
 from sessions_app.core.state import state_after
@@ -300,11 +301,58 @@ def test_played_on_answers_say_that_they_were_recorded_for_another_request(chang
 
 def test_a_recorded_answer_to_the_same_call_is_recorded_whoever_asked_for_it():
     """The model's answer is by hand, and the call that it asks for is the recorded one."""
-    again = {"tool_calls": [{"name": "lookup_order", "arguments": {"order_id": "ORD-5521"}}]}
+    again = {"text": "I look.", "tool_calls": [{"name": "lookup_order", "arguments": {"order_id": "ORD-5521"}}]}
 
     _, made = forked(example("cancel_bug"), 1, {"kind": "model_answer", "step": 1, "value": again})
 
     assert sources(made)[:2] == ["by_hand", "recorded"]
+
+
+# --- what was recorded, written by hand
+
+
+def written(call: ModelCall | ToolCall) -> JsonObject:
+    """What somebody writes who writes what was recorded."""
+    if isinstance(call, ToolCall):
+        return {"kind": "tool_result", "value": call.result.value}
+    parts = call.response.value["parts"]
+    text = "".join(part["content"] for part in parts if part["part_kind"] == "text")
+    asked = [part for part in parts if part["part_kind"] == "tool-call"]
+    calls = [{"name": part["tool_name"], "arguments": Payload.of(part["args"]).parsed} for part in asked]
+    return {"kind": "model_answer", "value": {"text": text or None, "tool_calls": calls}}
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 5])
+def test_what_was_recorded_is_recorded_whoever_writes_it(step: int):
+    """Nobody writes ids, tokens or what became of the state."""
+    run = example("cancel_bug")
+
+    result, made = forked(run, step, {**written(run.steps[step - 1].call), "step": step})
+
+    assert (result.verdict, result.divergence, set(sources(made))) == ("reproduced", None, {"recorded"})
+
+
+def test_calls_beside_another_text_keep_their_ids():
+    run = example("cancel_bug")
+    change = written(run.steps[0].call)
+
+    _, made = forked(run, 1, {**change, "step": 1, "value": {**change["value"], "text": "I look."}})
+
+    assert made.steps[0].source == "by_hand"
+    assert made.steps[1].call.call_id == run.steps[1].call.call_id
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("before", [0, 1])
+def test_an_answer_that_asks_for_no_tools_any_more_stands_in_the_place_of_the_one_that_did(step: int, before: int):
+    run = example("cancel_bug")
+    change = {"kind": "model_answer", "step": step, "value": {"text": "bye"}}
+
+    result, made = forked(run, max(1, step - before), change)
+
+    assert (result.divergence.step, result.divergence.path) == (step, "response.parts[0].tool_name")
+    pairs = [(pair.left.index, pair.right and pair.right.index) for pair in compare_runs(run, made).steps]
+    assert pairs == [(index, index if index <= step else None) for index in range(1, 6)]
 
 
 def test_what_was_really_sent_is_kept():

@@ -14,8 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from sessions_app.core.compare.strict import Interner
 from sessions_app.core.fork.changes import Answer, NewModelAnswer, NewToolResult, Rule, ToolFailure
 from sessions_app.core.fork.order import Course, HandAnswer, Order
+from sessions_app.core.fork.written_answers import response_of, says
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
 from sessions_app.core.replay.plan import PlannedAnswer
@@ -128,11 +130,11 @@ class Answering:
     def _written_answer(self, ask: ModelAsk) -> ModelGiven | None:
         given = self._hand_answer(ask.at, ask.key)
         if given is not None and given.answer is not None:
-            return ModelGiven(source="by_hand", response=response_of(given.answer, ask.at))
+            return _written(ask, given.answer, "by_hand")
         if ask.planned is not None and ask.planned.step in self._models:
-            return ModelGiven(source="by_hand", response=response_of(self._models.pop(ask.planned.step), ask.at))
+            return _written(ask, self._models.pop(ask.planned.step), "by_hand")
         rule = next((rule for rule in self._rules if self._has_begun(ask) and rule.when.holds(ask.seen)), None)
-        return None if rule is None else ModelGiven(source="rule", response=response_of(rule.answer, ask.at))
+        return None if rule is None else _written(ask, rule.answer, "rule")
 
     def _recorded(self, planned: PlannedAnswer) -> ModelGiven | None:
         """The answer, or the failure in its place. A fork that begins at a failure, or resumes a run, is there to get
@@ -169,7 +171,7 @@ class Answering:
 
     def _changed(self, ask: ToolAsk, fixture: Fixture) -> ToolGiven:
         change = self._tools.pop(fixture.step, None)
-        if change is None:
+        if change is None or _is_as_recorded(change, fixture):
             return ToolGiven(source="recorded", fixture=fixture)
         return _by_hand(ask, change.value, change.failure, None, step=fixture.step)
 
@@ -186,24 +188,25 @@ class Answering:
         return given if given is not None and given.asked == key else None
 
 
+def _is_as_recorded(change: NewToolResult, fixture: Fixture) -> bool:
+    """Whether somebody wrote what the tool answered; the keys of an order have none."""
+    call, failed = fixture.call, change.failure is not None or fixture.error is not None
+    if failed or call.outcome not in (None, "success") or call.result is None:
+        return False
+    return Interner(any_key_order=True).same(call.result.value, change.value)
+
+
 def tool_key(name: str, arguments: JsonValue) -> str:
     """Of a tool call that is asked for: SHA-256 of its name and canonical arguments, in hex."""
     return sha256_hex(canonical_json([name, arguments]))
 
 
-def response_of(answer: Answer, at: int) -> Payload:
-    """The answer as a message of the model. Ids of its calls follow from the stop, so that they stay the same."""
-    text = [] if answer.text is None else [{"content": answer.text, "part_kind": "text"}]
-    calls = [
-        {
-            "tool_name": call.name,
-            "args": call.arguments,
-            "tool_call_id": f"call_{at}_{position}",
-            "part_kind": "tool-call",
-        }
-        for position, call in enumerate(answer.tool_calls, start=1)
-    ]
-    return Payload.of_json({"parts": [*text, *calls], "kind": "response"})
+def _written(ask: ModelAsk, answer: Answer, source: StepSource) -> ModelGiven:
+    """Who writes what was recorded for this request gives the recorded answer: nobody writes ids, tokens or thoughts."""
+    recorded = ask.planned.response if ask.planned is not None and ask.is_recorded else None
+    if recorded is not None and says(recorded, answer):
+        return ModelGiven(source="recorded", response=recorded)
+    return ModelGiven(source=source, response=response_of(answer, ask.at, recorded))
 
 
 def tool_call_of(ask: ToolAsk, call: JsonObject) -> ToolCall:

@@ -91,14 +91,14 @@ _URL_SAFE = str.maketrans("+/", "-_")
 def _same_time(recorded: JsonObject, shaped: JsonObject, path: str) -> JsonObject:
     """The time of a message as it was recorded, where it is the same: `Z` and `+00:00` are one offset."""
     one, other = recorded.get("timestamp"), shaped.get("timestamp")
-    is_same = one != other and _instant(one) == _instant(other) is not None
-    return {"timestamp": one} if is_same and may_lack_fields(path, recorded) else {}
+    is_same = may_lack_fields(path, recorded) and _instant(one) == _instant(other) is not None
+    return {"timestamp": one} if is_same else {}
 
 
 def _instant(text: JsonValue) -> datetime | None:
     try:
-        return datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):
         return None
 
 
