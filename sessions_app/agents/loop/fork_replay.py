@@ -6,6 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_ai import RunContext
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.output import StructuredOutputMode
 from pydantic_ai.usage import RunUsage
 
 from sessions_app.agents.loop.clock import PinnedClock
@@ -37,6 +40,18 @@ from sessions_app.core.run import Run
 
 class ForkObserver(Observer):
     """Lets happen again what only the framework can do, as long as everything is as it was recorded."""
+
+    output_mode: StructuredOutputMode | None = None
+    """What the first request of the run made of the output mode `auto`, where the fork begins behind it."""
+
+    async def before_model_request(
+        self, ctx: RunContext[None], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        context = await super().before_model_request(ctx, request_context)
+        if self.output_mode is not None:
+            parameters = context.model_request_parameters
+            context.model_request_parameters = parameters.with_default_output_mode(self.output_mode)
+        return context
 
     def _retry_as_recorded(self, output_context: Any) -> None:
         if self._is_as_recorded:
@@ -99,12 +114,20 @@ async def _fork(
     observer = ForkObserver(
         model, stage, transcript, book, is_unchecked=bool(unchecked), decisions=plan.replay.decisions
     )
+    observer.output_mode = _kept_output_mode(plan)
     start = start_of_fork(plan, transcript)
     ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
     final = transcript.end(None, messages, step=0)
     seen = observations_of(transcript, final, ending)
     result, made = conclude_fork(plan, order, seen, ending, state, run_id=run_id)
     return replace(result, facts={**result.facts, "clock": clock.told}), made
+
+
+def _kept_output_mode(plan: ForkPlan) -> StructuredOutputMode | None:
+    """The library decides it once for each run."""
+    answers = plan.replay.answers
+    told: Any = answers[min(plan.cursor, len(answers) - 1)].asked_with.get("output_mode") if plan.cursor else None
+    return told if told in ("tool", "native", "prompted") else None
 
 
 def start_of_fork(plan: ForkPlan, transcript: Transcript) -> Start:
