@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from pydantic_ai import Agent
+from pydantic import BaseModel
+from pydantic_ai import Agent, ModelRetry
 
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.fork.order import read_course
@@ -304,3 +305,62 @@ def test_a_call_that_stops_beside_one_that_runs_has_its_own_number():
 
 def asked_for(step: Step) -> Any:
     return step.call.arguments.parsed["place"] if isinstance(step.call, ToolCall) and step.call.arguments else None
+
+
+# --- an output that is asked for again
+
+
+class Done(BaseModel):
+    order: str
+    fee: float = 0
+
+
+class Question(BaseModel):
+    question: str
+
+
+def checked(fee: float = 1.5) -> Play:
+    """An agent of two output types whose validator refuses the first output. `fee` is what it makes of the second."""
+    script = (
+        says(call("lookup", {"order": "O1"}, "a")),
+        says(call("final_result_Done", {"order": "O1", "fee": -1.0}, "b")),
+        says(call("final_result_Done", {"order": "O1", "fee": 1.5}, "c")),
+    )
+    agent = Agent(Scripted(*script), name="desk", output_type=[Done, Question], retries=2)
+
+    @agent.tool_plain
+    def lookup(order: str) -> str:
+        """Look one up."""
+        return f"{order} was delivered."
+
+    @agent.output_validator
+    def positive(output: Done | Question) -> Done | Question:
+        if isinstance(output, Done) and output.fee < 0:
+            raise ModelRetry("The fee is below 0.")
+        return output.model_copy(update={"fee": fee}) if isinstance(output, Done) else output
+
+    return Play(agent, "Cancel O1")
+
+
+UNCHANGED = {"kind": "clock", "value": 0}
+
+
+@pytest.mark.parametrize("settings", [{}, {"state": lambda: STATE, "snapshot_every": 1}], ids=["plain", "snapshots"])
+def test_a_fork_of_a_checked_output_that_changes_nothing_is_the_recording_again(settings: dict[str, Any]):
+    """Its first request is not the one that decided how the output comes, and no tool answers what the check says."""
+    run = recorded_run(checked, **settings)
+    last = max(step.index for step in run.steps if step.kind != "other")
+
+    for at in range(1, last + 1):
+        rebuilt, _ = forked(run, at, UNCHANGED)
+        of_code, _ = fork_made_by(run, own(checked()), order_of(at, UNCHANGED, tools={}))
+        for result in (rebuilt, of_code):
+            assert (result.verdict, result.divergence) == ("reproduced", None), at
+
+
+def test_a_check_that_changes_the_output_today_differs_there():
+    run = recorded_run(checked, state=lambda: STATE, snapshot_every=1)
+
+    result, _ = fork_made_by(run, own(checked(fee=9.0)), order_of(1, UNCHANGED, tools={}))
+
+    assert place(result) == ("diverged", None, "output.fee")

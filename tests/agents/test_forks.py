@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -311,7 +312,7 @@ def test_a_recorded_answer_to_the_same_call_is_recorded_whoever_asked_for_it():
 # --- what was recorded, written by hand
 
 
-def written(call: ModelCall | ToolCall) -> JsonObject:
+def written(call: Any) -> JsonObject:
     """What somebody writes who writes what was recorded."""
     if isinstance(call, ToolCall):
         return {"kind": "tool_result", "value": call.result.value}

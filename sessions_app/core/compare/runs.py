@@ -216,11 +216,11 @@ def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment)
 
 
 def _align(left: Run, right: Run, rules: VolatileRules) -> Alignment:
-    """Steps at both ends that are spelled alike pair without being read. Where the runs part at a request, and it is the
-    same one, it is one step, whatever the model answered."""
+    """Steps at both ends that are spelled alike pair without being read. Where the runs part at a request, and it is
+    the same, it is one step, whatever the model answered."""
     head, tail = equal_ends(*([spelled_key(step) for step in run.steps] for run in (left, right)))
-    asked = [_answered_request(run.steps[head : len(run.steps) - tail]) for run in (left, right)]
-    head += _is_one_request(*asked, rules)
+    one, other = (_answered_request(run.steps[head : len(run.steps) - tail]) for run in (left, right))
+    head += _is_one_request(one, other, rules)
     maker = KeyMaker()
     inner = [maker.keys(run.steps[head : len(run.steps) - tail]) for run in (left, right)]
     return widened(align_steps(*inner), head, tail)

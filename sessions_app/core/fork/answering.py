@@ -202,7 +202,7 @@ def tool_key(name: str, arguments: JsonValue) -> str:
 
 
 def _written(ask: ModelAsk, answer: Answer, source: StepSource) -> ModelGiven:
-    """Who writes what was recorded for this request gives the recorded answer: nobody writes ids, tokens or thoughts."""
+    """Whoever writes what was recorded for this request gives the recorded answer: nobody writes ids or tokens."""
     recorded = ask.planned.response if ask.planned is not None and ask.is_recorded else None
     if recorded is not None and says(recorded, answer):
         return ModelGiven(source="recorded", response=recorded)

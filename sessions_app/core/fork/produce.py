@@ -27,6 +27,7 @@ from sessions_app.core.run import (
     Step,
     StepSource,
     ToolCall,
+    answered,
     tools_around,
 )
 
@@ -84,6 +85,8 @@ class _Builder:
         self._tools_around = tools_around(plan.run)
         self._moved: dict[int, int] = {}
         """Where repeated tools, and what ran inside of them, stand now, by their recorded steps."""
+        self._placed: set[int] = set()
+        """Recorded steps of calls that no tool answered, in whose places steps of the fork stand."""
 
     def steps(self) -> Iterator[Step]:
         if not self._asks_first():
@@ -188,13 +191,13 @@ class _Builder:
             if self._seen.open_calls is not None:
                 yield from self._open_call(name, call_id)
             return
-        recorded = self._recorded_step(observed.step) if observed else None
+        recorded = self._recorded_step(observed.step) if observed else self._in_place_of(name, call_id)
         call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
-        is_repeated = observed is not None and (observed.source in REPEATED or gave_the_same(recorded, call))
+        is_repeated = _is_repeated(observed, recorded, call)
         yield from self._beside(recorded.index if recorded else None)
         self._repeated = self._repeated if is_repeated else None
         if observed is None:
-            yield self._of_framework(call, parent)
+            yield self._of_framework(call, recorded if is_repeated else None, parent)
         else:
             yield self._numbered(recorded, call, observed, parent=parent)
         if recorded is not None and is_repeated:
@@ -262,19 +265,25 @@ class _Builder:
             return seen.state
         return self._snapshots.change_at(recorded) if recorded is not None else None
 
-    def _of_framework(self, call: ToolCall, parent: int | None) -> Step:
+    def _in_place_of(self, name: str, call_id: str | None) -> Step | None:
+        """The recorded step of a call that no tool answered, each once: ids may be used again."""
+        calls = ((step, call) for step, call in self._plan.run.tool_calls if step.index > self._plan.kept)
+        places = (step for step, call in calls if (call.tool_name, call.call_id) == (name, call_id))
+        found = next((step for step in places if step.index not in self._placed), None)
+        self._placed |= {found.index} if found else set()
+        return found
+
+    def _of_framework(self, call: ToolCall, again: Step | None, parent: int | None) -> Step:
         """An answer that no tool gave, as to a call of one that does not exist: the framework's code, unless it is the
         recorded one again, or the fork denies the call."""
-        again = next((pair for pair in self._plan.run.tool_calls if _is_same(pair[1], call)), None)
         source: StepSource = "by_hand" if call.call_id in self._plan.replay.decisions else "own_code"
         step = Step(index=self._next, name=call.tool_name, call=call, parent=parent, source=source)
         self._next += 1
-        if again is None:
+        if again is None or not isinstance(again.call, ToolCall):
             return step
-        recorded, known = again
-        call = replace(call, is_output=known.is_output)
-        source = self._asked if self._asked in REPEATED else recorded.source
-        return replace(step, name=recorded.name, call=call, source=source)
+        call = replace(call, is_output=again.call.is_output)
+        source = self._asked if self._asked in REPEATED else again.source
+        return replace(step, name=again.name, call=call, source=source)
 
     def _recorded_step(self, index: int | None) -> Step | None:
         return self._plan.run.steps[index - 1] if index else None
@@ -328,14 +337,12 @@ def gave_the_same(recorded: Step | None, call: ToolCall | None) -> bool:
     return (then.result, then.outcome) == (call.result, call.outcome)
 
 
-def _is_same(recorded: ToolCall, call: ToolCall) -> bool:
-    is_call = (recorded.call_id, recorded.tool_name) == (call.call_id, call.tool_name)
-    return (
-        is_call
-        and recorded.result is not None
-        and call.result is not None
-        and recorded.result.value == call.result.value
-    )
+def _is_repeated(observed: ObservedCall | None, recorded: Step | None, call: ToolCall) -> bool:
+    """Of a call that no tool answered, its answer is what the framework said."""
+    if observed is not None:
+        return observed.source in REPEATED or gave_the_same(recorded, call)
+    then = answered(recorded) if recorded else None
+    return then is not None and call.result is not None and then.value == call.result.value
 
 
 def _parts(message: JsonValue) -> list[JsonObject]:
