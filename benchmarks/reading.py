@@ -83,9 +83,11 @@ def measure(instance: Instance, runs: dict[int, str]) -> JsonObject:
     }
     return {
         "list_json": timed(lambda: client.get("/api/v1/sessions?limit=50")),
-        "list_page": timed(lambda: page(f"/p/{found[0]}/sessions")),
         "text_search_json": timed(lambda: client.get(f"/api/v1/sessions?limit=50&q={RARE_WORD}")),
+        "list_page": timed(lambda: page(f"/p/{found[0]}/sessions")),
+        "list_with_overview": timed(lambda: page(f"/p/{found[0]}/sessions?overview=1")),
         "text_search_page": timed(lambda: page(f"/p/{found[0]}/sessions?q={RARE_WORD}")),
+        "text_search_with_overview": timed(lambda: page(f"/p/{found[0]}/sessions?q={RARE_WORD}&overview=1")),
         "page_of_2000_spans": timed(lambda: page(f"/p/{found[0]}/s/{runs[2000]}"), 10),
         **opened,
     }
