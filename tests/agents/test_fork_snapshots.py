@@ -326,7 +326,7 @@ def checked(fee: float = 1.5) -> Play:
         says(call("final_result_Done", {"order": "O1", "fee": -1.0}, "b")),
         says(call("final_result_Done", {"order": "O1", "fee": 1.5}, "c")),
     )
-    agent = Agent(Scripted(*script), name="desk", output_type=[Done, Question], retries=2)
+    agent: Agent[None, Done | Question] = Agent(Scripted(*script), name="desk", output_type=[Done, Question], retries=2)
 
     @agent.tool_plain
     def lookup(order: str) -> str:
