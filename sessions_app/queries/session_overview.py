@@ -147,10 +147,14 @@ _FACETS: dict[str, Callable[[_Seen], Iterable[str | None]]] = {
 
 
 def _errors(seen: list[_Seen], facets: Iterable[Facet]) -> dict[str, str]:
+    """Of each group; agents that fail alike are told apart."""
     shown = {value for facet in facets if facet.key == "group" for value, _ in facet.counts}
     newest = {one.group: one.run for one in reversed(seen) if one.group in shown}
-    told = Run.objects.only("failure_group", "error_preview", "anomalies", "story").filter(pk__in=newest.values())
-    return {str(run.failure_group): told_of(run) for run in told}
+    columns = ("failure_group", "agent_name", "error_preview", "anomalies", "story")
+    runs = Run.objects.only(*columns).filter(pk__in=newest.values())
+    told = {str(run.failure_group): (told_of(run), run.agent_name) for run in runs}
+    often = Counter(words for words, _ in told.values())
+    return {name: f"{agent}: {words}" if agent and often[words] > 1 else words for name, (words, agent) in told.items()}
 
 
 def _counts(seen: list[_Seen], values: Callable[[_Seen], Iterable[str | None]]) -> tuple[tuple[str, int], ...]:

@@ -9,6 +9,7 @@ from sessions_app.web.cold import views as cold_views
 from sessions_app.web.costs import views as cost_views
 from sessions_app.web.diff import twin_views
 from sessions_app.web.diff import views as diff_views
+from sessions_app.web.find import palette
 from sessions_app.web.find import views as find_views
 from sessions_app.web.forks import tree_views as forks_views
 from sessions_app.web.forks import views as fork_views
@@ -56,6 +57,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("examples/remove", setup_views.remove_examples, name="remove_examples"),
     path("examples/load", setup_views.load_examples, name="load_examples"),
     path("sessions", session_list_views.sessions, name="sessions"),
+    path("palette", palette.palette, name="palette"),
     path("sessions/suggestions", session_list_views.suggestions, name="suggestions"),
     path("sessions/saved", saved_views.save, name="save_query"),
     path("sessions/saved/<int:query>/delete", saved_views.delete, name="delete_query"),

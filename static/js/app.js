@@ -5,3 +5,4 @@ import "./copy.js";
 import "./clock.js";
 import "./panel.js";
 import "./menus.js";
+import "./palette.js";

@@ -37,7 +37,7 @@ function controlsOf(press) {
   return [...document.querySelectorAll(`[data-key="${CSS.escape(press)}"]`)].filter((element) => isVisible(element) && !element.disabled);
 }
 
-function use(control) {
+export function use(control) {
   if (control.matches("input, textarea, select")) {
     control.focus();
     control.select?.();

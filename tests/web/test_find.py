@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sessions_app.core.search.id_words import id_candidates
-from sessions_app.models import Replay
+from sessions_app.models import Replay, SavedQuery
 from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
 
 pytestmark = pytest.mark.django_db
@@ -136,3 +136,17 @@ def test_words_that_are_no_id_open_the_sessions_that_hold_them(shop, bob):
     assert bob.get("/find", {"q": "order where", "in": "shop"})["Location"] == "/p/shop/sessions?q=order+where"
     for asked in ({"q": "elephants", "in": "shop"}, {"q": "order", "in": "other"}, {"q": "status:errr", "in": "shop"}):
         assert "No matches for" in bob.get("/find", asked).content.decode()
+
+
+def test_the_top_box_offers_pages_saved_queries_and_help(shop, bob):
+    """Names are escaped, and other projects have their own."""
+    SavedQuery.objects.create(project=shop, name="<b>loops", address="?q=anomaly%3Amany_tool_calls")
+    SavedQuery.objects.create(project=make_project("other"), name="secret", address="?q=x")
+
+    page = bob.get("/p/shop/palette").content.decode()
+
+    offered = re.findall(r'data-to="([^"]+)"><span class="cut">([^<]*)</span>', page)
+    assert ("/p/shop/replays", "Replays") in offered
+    assert ("/p/shop/sessions?q=anomaly%3Amany_tool_calls", "&lt;b&gt;loops") in offered
+    assert ("/me#keys-list", "Keyboard shortcuts") in offered
+    assert "secret" not in page

@@ -175,6 +175,24 @@ def is_complaint(text: str) -> bool:
     return "Failed to load resource: the server responded with a status of 4" not in text
 
 
+def test_the_top_box_is_a_palette_by_keys(signed_in, live_server, shop):
+    """What is typed narrows it; Enter without a choice finds, as the next test says."""
+    make_session(shop, "chat_7710")
+    signed_in.goto(f"{live_server.url}/p/shop/s/chat_7710")
+    signed_in.keyboard.press("Control+k")
+    expect(signed_in.locator("#palette [role=group]").first).to_contain_text("Replay")
+    signed_in.keyboard.press("Escape")
+    expect(signed_in.locator("#palette")).to_be_hidden()
+
+    signed_in.keyboard.press("Control+k")
+    signed_in.keyboard.type("cost")
+    signed_in.keyboard.press("ArrowDown")
+    expect(signed_in.locator("#palette [aria-selected]")).to_contain_text("Cost")
+    assert not Axe().run(signed_in, context="#palette").response["violations"]
+    signed_in.keyboard.press("Enter")
+    signed_in.wait_for_url("**/costs")
+
+
 def test_everything_needed_works_without_scripts(browser, live_server, shop):
     make_user("ann", shop)
     make_session(shop, "chat_7710")

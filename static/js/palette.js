@@ -1,0 +1,106 @@
+// Under the top box: what can be done on this page, pages, saved queries, help. Enter without a choice finds what is typed.
+import { use } from "./keys.js";
+
+const box = document.querySelector(".bar-find input[role=combobox]");
+const list = document.getElementById("palette");
+let isKnown = false;
+let picked = null;
+
+const options = () => [...list.querySelectorAll("[role=option]")];
+const offered = () => options().filter((option) => !option.hidden);
+
+function wordsOf(control) {
+  const copy = control.cloneNode(true);
+  for (const part of copy.querySelectorAll("kbd, svg, .count, [hidden]")) part.remove();
+  return (control.getAttribute("aria-label") || copy.textContent).replace(/\s+/g, " ").trim();
+}
+
+function actions() {
+  const controls = [...document.querySelectorAll("main [data-key]")].filter((one) => !one.matches("details, input, [data-key=Esc], [data-row] *") && one.checkVisibility());
+  const group = document.createElement("ul");
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", "On this page");
+  const seen = new Set();
+  for (const control of controls) {
+    const words = wordsOf(control);
+    if (!words || seen.has(words)) continue;
+    seen.add(words);
+    const option = document.createElement("li");
+    option.setAttribute("role", "option");
+    const hint = document.createElement("span");
+    hint.className = "soft small";
+    hint.append(Object.assign(document.createElement("kbd"), { textContent: control.dataset.key.replace("Shift+", "⇧ ") }));
+    option.append(Object.assign(document.createElement("span"), { className: "cut", textContent: words }), hint);
+    option.act = () => use(control);
+    group.append(option);
+  }
+  return seen.size ? [group] : [];
+}
+
+async function open() {
+  if (!isKnown) {
+    isKnown = true;
+    const answer = await fetch(list.dataset.from, { headers: { "HX-Request": "true" } });
+    if (answer.ok) list.innerHTML = await answer.text();
+    list.prepend(...actions());
+    options().forEach((option, at) => (option.id = `palette-${at}`));
+  }
+  offer();
+}
+
+function offer() {
+  const asked = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const option of options()) {
+    const words = option.textContent.toLowerCase();
+    option.hidden = !asked.every((part) => words.includes(part));
+  }
+  for (const group of list.children) group.hidden = !group.querySelector("[role=option]:not([hidden])");
+  pick(null);
+  show(document.activeElement === box && offered().length > 0);
+}
+
+function show(isOpen) {
+  list.hidden = !isOpen;
+  box.setAttribute("aria-expanded", isOpen);
+  if (!isOpen) pick(null);
+}
+
+function pick(option) {
+  picked?.removeAttribute("aria-selected");
+  picked = option;
+  if (!option) return box.removeAttribute("aria-activedescendant");
+  option.setAttribute("aria-selected", "true");
+  option.scrollIntoView({ block: "nearest" });
+  box.setAttribute("aria-activedescendant", option.id);
+}
+
+function act(option) {
+  show(false);
+  box.blur();
+  if (option.dataset.to) location.assign(option.dataset.to);
+  else option.act();
+}
+
+function move(by) {
+  const all = offered();
+  const at = all.indexOf(picked) + by;
+  pick(all[at < -1 ? all.length - 1 : at] ?? null);
+}
+
+box?.addEventListener("focus", () => open().catch(() => (isKnown = false)));
+box?.addEventListener("input", offer);
+box?.addEventListener("blur", () => show(false));
+box?.addEventListener("keydown", (event) => {
+  if (list.hidden) return;
+  if (event.key === "ArrowDown") move(1);
+  else if (event.key === "ArrowUp") move(-1);
+  else if (event.key === "Enter" && picked) act(picked);
+  else return;
+  event.preventDefault();
+});
+// The box keeps the focus while an option is pressed.
+list?.addEventListener("mousedown", (event) => event.preventDefault());
+list?.addEventListener("click", (event) => {
+  const option = event.target.closest("[role=option]");
+  if (option) act(option);
+});
