@@ -55,9 +55,10 @@ def test_several_hits_are_listed(shop, bob):
 
 
 def test_fewer_than_six_characters_find_whole_ids_alone(shop, bob):
-    make_session(shop, "order-11")
+    make_session(shop, "abcdef12")
 
-    assert "No matches for" in bob.get("/find", {"q": "order"}).content.decode()
+    assert "No matches for" in bob.get("/find", {"q": "abcde"}).content.decode()
+    assert bob.get("/find", {"q": "abcdef"})["Location"] == "/p/shop/s/abcdef12?run=abcdef12"
 
 
 def test_plain_words_of_a_log_line_are_no_beginnings(shop, bob):
@@ -134,7 +135,8 @@ def test_words_that_are_no_id_open_the_sessions_that_hold_them(shop, bob):
     make_session(make_project("other"), "chat_2")
 
     assert bob.get("/find", {"q": "order where", "in": "shop"})["Location"] == "/p/shop/sessions?q=order+where"
-    for asked in ({"q": "elephants", "in": "shop"}, {"q": "order", "in": "other"}, {"q": "status:errr", "in": "shop"}):
+    assert bob.get("/find", {"q": "order", "in": "other"})["Location"] == "/p/shop/sessions?q=order"
+    for asked in ({"q": "elephants", "in": "shop"}, {"q": "status:errr", "in": "shop"}):
         assert "No matches for" in bob.get("/find", asked).content.decode()
 
 
