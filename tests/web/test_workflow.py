@@ -176,7 +176,7 @@ def test_a_replay_with_breakpoints_is_debugging_and_one_without_is_not(bob, pare
 
 def test_code_replays_decide_and_forks_that_wait_do_not(bob, parent):
     make_waiting(parent, number=1)
-    assert "Not reproduced yet." in page_of(bob, parent)
+    assert "Not reproduced yet" in page_of(bob, parent)
 
     make_replay(parent, 2, "diverged", mode="code", divergence={"step": 3}, order={"agent": "support"})
     assert "It does not reproduce: code replay #2 took a different course at step 3." in page_of(bob, parent)
@@ -186,7 +186,7 @@ def test_code_replays_decide_and_forks_that_wait_do_not(bob, parent):
 def test_a_replay_that_died_says_nothing(bob, parent, state):
     make_replay(parent, 1, "could_not_run", state=state)
 
-    assert "Not reproduced yet." in page_of(bob, parent)
+    assert "Not reproduced yet" in page_of(bob, parent)
     assert "replay #1 did not finish" in step_of(page_of(bob, parent), 4)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
 from django.db.models import QuerySet
@@ -17,7 +17,7 @@ from sessions_app.core.search.query import parse_query
 from sessions_app.models import Project
 from sessions_app.queries.access import projects_of, server_administrators
 from sessions_app.queries.find import Found, Hit, arrivals, find_ids, newest_project
-from sessions_app.queries.sessions import SessionRow, count_matching, session_page
+from sessions_app.queries.sessions import SessionRow, session_page
 from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
 
@@ -62,8 +62,8 @@ def find(request: HttpRequest) -> HttpResponse:
         "project": project,
         "found": found,
         "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
-        "in_words": in_words,
-        "without": without_a_word(project, text) if project and found and not (found.hits or in_words) else [],
+        "in_words": in_words or (without_a_word(project, text) if project and found and not found.hits else []),
+        "is_whole": bool(in_words),
         "arrivals": arrivals(projects),
         "mine": projects.order_by("name")[:50],
         "administrators": server_administrators,
@@ -88,6 +88,8 @@ class InWords:
     rows: list[SessionRow]
     address: str
     """Of the list with all of them."""
+    left_out: str = ""
+    """The word that they do not hold."""
 
 
 def sessions_with_words(projects: QuerySet[Project], text: str) -> list[InWords]:
@@ -110,20 +112,14 @@ def list_address(in_words: list[InWords]) -> str | None:
     return in_words[0].address if len(in_words) == 1 else None
 
 
-def without_a_word(project: Project, text: str) -> list[tuple[str, str]]:
-    """Where no session holds all words: the lists with one of them left out that hold some."""
+def without_a_word(project: Project, text: str) -> list[InWords]:
+    """Where no session holds all words: those that hold all but one."""
     words = text.split()
     if not 1 < len(words) <= WORDS:
         return []
-    rests = [(word, " ".join(words[:at] + words[at + 1 :])) for at, word in enumerate(words)]
-    return [(word, listed(project, rest)) for word, rest in rests if _matches(project, rest)]
-
-
-def _matches(project: Project, text: str) -> bool:
-    try:
-        return count_matching(project, parse_query(text), 1) > 0
-    except QueryError:
-        return False
+    rests = ((word, " ".join(words[:at] + words[at + 1 :])) for at, word in enumerate(words))
+    mine = Project.objects.filter(pk=project.pk)
+    return [replace(found, left_out=word) for word, rest in rests for found in sessions_with_words(mine, rest)]
 
 
 def our_page(request: HttpRequest, text: str) -> str | None:
