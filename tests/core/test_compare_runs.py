@@ -153,7 +153,7 @@ def test_divergence_names_the_missing_argument():
     comparison = compare_runs(left, right)
 
     assert where(comparison) == (1, 1, "args.user_id")
-    assert divergence_sentence(comparison) == 'lookup_order: args.user_id  —  →  "u_7710"'
+    assert divergence_sentence(comparison) == 'lookup_order: args.user_id  absent  →  "u_7710"'
     assert divergence_lines(comparison) == [
         "Runs diverged at step 1",
         'Run 1: lookup_order({"order": 88})',
@@ -169,7 +169,7 @@ def test_an_equal_beginning_of_another_length_is_a_difference():
 
     assert statuses(comparison) == ["same", "same", "only_right"]
     assert where(comparison) == (None, 3, "steps[2]")
-    assert divergence_sentence(comparison) == 'steps[2]  —  →  search({"page": 2})'
+    assert divergence_sentence(comparison) == 'steps[2]  absent  →  search({"page": 2})'
     assert divergence_lines(comparison) == [
         "Runs diverged at step 3",
         "Run 1: no more steps",

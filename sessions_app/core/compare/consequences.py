@@ -40,7 +40,7 @@ def repeated(rows: Sequence[Sequence[Change | None]]) -> Causes:
 
 
 def _change(found: Difference) -> Change | None:
-    return (found.path, (found.left, found.right)) if found.status == "changed" else None
+    return None if found.status == "not_comparable" else (found.path, (found.left, found.right))
 
 
 def _telling(path: str, values: tuple[JsonValue, ...]) -> tuple[str, ...]:

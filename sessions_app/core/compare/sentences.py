@@ -15,7 +15,7 @@ _CALL_LENGTH = 300
 
 
 def divergence_sentence(comparison: Comparison) -> str:
-    """Where the runs part, such as `lookup_order: args.user_id  —  →  "u_7710"`."""
+    """Where the runs part, such as `lookup_order: args.user_id  absent  →  "u_7710"`."""
     found = comparison.divergence
     if found is None:
         return agreement_sentence(comparison)
@@ -73,9 +73,9 @@ def _value_lines(found: Divergence, place: str) -> list[str]:
 
 
 def value_text(value: JsonValue, length: int = _VALUE_LENGTH) -> str:
-    """A value on one line, cut where it is long; a dash for nothing."""
+    """A value on one line, cut where it is long."""
     if value is MISSING:
-        return "—"
+        return "absent"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= length else text[: length - 1] + "…"
 
@@ -116,7 +116,7 @@ def _is_whole_step(found: Divergence) -> bool:
 
 def _side(step: Step | None, value: JsonValue, found: Divergence) -> str:
     if _is_whole_step(found):
-        return "—" if step is None else call_text(step)
+        return "absent" if step is None else call_text(step)
     return value_text(value)
 
 

@@ -19,6 +19,10 @@ ROWS = 60
 """Rows with differences on one page."""
 FIELDS = 30
 """Differences of one step that are shown."""
+ALONE = 4
+"""So many steps in a row that only one run has are one row."""
+LISTED = 200
+"""Of them those that are named."""
 CALL = 160
 HEIGHT = 1000
 LINE = 4
@@ -94,6 +98,20 @@ class Same:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Alone:
+    """Steps in a row that only one run has."""
+
+    number: int
+    letter: str
+    """Of the run that has them."""
+    steps: tuple[Side, ...]
+    total: int
+    is_end: bool
+    """Whether this run goes on where the other one has ended."""
+    is_open: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ShownFact:
     """One fact of both runs."""
 
@@ -114,7 +132,7 @@ class ShownComparison:
     same_facts: tuple[ShownFact, ...]
     bare_facts: tuple[str, ...]
     """Names of facts that neither run has."""
-    rows: tuple[ShownPair | Same, ...]
+    rows: tuple[ShownPair | Same | Alone, ...]
     counts: dict[str, int]
     inner_changed: int
     """Inner steps of a framework that are not the same, which no count counts."""
@@ -172,14 +190,15 @@ def shown_comparison(
     facts = [_fact(fact) for fact in comparison.facts if fact.is_captured]
     changed = [row for row in rows if isinstance(row, _OneRow)]
     marks = [mark_of(row.pair) for row in changed]
+    differing = [row for row in rows if not isinstance(row, _SameRows)]
     names = dict(zip((row.number for row in changed), marks, strict=True))
-    first = next((row.number for row in changed if row.pair.status != "not_comparable"), None)
+    first = next((row.number for row in differing if row.status != "not_comparable"), None)
     return ShownComparison(
         facts=tuple(fact for fact in facts if fact.status != "same"),
         facts_words=_facts_in_words(comparison.facts),
         same_facts=tuple(fact for fact in facts if fact.status == "same"),
         bare_facts=tuple(fact.name for fact in comparison.facts if not fact.is_captured),
-        rows=_with_marks([_drawn(row, comparison.steps, caused) for row in page], names, chosen.viewed),
+        rows=_with_marks([_drawn(row, comparison.steps, caused, chosen.step) for row in page], names, chosen.viewed),
         counts=_counts(comparison.counted),
         inner_changed=sum(pair.status != "same" for pair in comparison.steps if not pair.is_counted),
         told_again=_told_again(comparison, caused),
@@ -201,12 +220,12 @@ def _facts_in_words(facts: Sequence[Fact]) -> str:
 
 
 def _with_marks(
-    rows: list[ShownPair | Same], names: dict[int, str], viewed: Collection[str]
-) -> tuple[ShownPair | Same, ...]:
-    drawn: list[ShownPair | Same] = []
+    rows: list[ShownPair | Same | Alone], names: dict[int, str], viewed: Collection[str]
+) -> tuple[ShownPair | Same | Alone, ...]:
+    drawn: list[ShownPair | Same | Alone] = []
     is_one_next = False
     for row in rows:
-        if isinstance(row, Same):
+        if not isinstance(row, ShownPair):
             drawn.append(row)
             continue
         mark = names[row.number]
@@ -216,20 +235,21 @@ def _with_marks(
     return tuple(drawn)
 
 
-def _ruler(rows: list[_OneRow | _SameRows], page: list[_OneRow | _SameRows], last: int) -> Ruler | None:
+def _ruler(rows: list[_Row], page: list[_Row], last: int) -> Ruler | None:
     """None where there is nothing to lead to."""
     marks: dict[int, RulerMark] = {}
     height = max(HEIGHT // max(last, 1), LINE)
     for i, row in enumerate(rows):
-        if isinstance(row, _OneRow):
+        if not isinstance(row, _SameRows):
             y = row.number * HEIGHT // last // LINE * LINE
-            found = RulerMark(y=y, height=height, status=row.pair.status, at=i // ROWS * ROWS, number=row.number)
+            tall = max(len(row.pairs) * HEIGHT // last, height)
+            found = RulerMark(y=y, height=tall, status=row.status, at=i // ROWS * ROWS, number=row.number)
             here = marks.setdefault(y, found)
             if here.status != found.status:
                 marks[y] = replace(here, status="changed")
     if not marks:
         return None
-    end = page[-1].number + (len(page[-1].pairs) if isinstance(page[-1], _SameRows) else 1)
+    end = page[-1].number + len(page[-1].pairs)
     top, bottom = page[0].number * HEIGHT // last, end * HEIGHT // last
     return Ruler(
         marks=tuple(marks.values()),
@@ -244,27 +264,52 @@ class _OneRow:
     number: int
     pair: StepPair
 
+    @property
+    def pairs(self) -> tuple[StepPair, ...]:
+        return (self.pair,)
+
+    @property
+    def status(self) -> str:
+        return self.pair.status
+
 
 @dataclass(frozen=True, slots=True)
-class _SameRows:
+class _Rows:
     number: int
     pairs: tuple[StepPair, ...]
 
+    @property
+    def status(self) -> str:
+        return self.pairs[0].status
 
-def _rows(pairs: tuple[StepPair, ...]) -> list[_OneRow | _SameRows]:
-    rows: list[_OneRow | _SameRows] = []
+
+class _SameRows(_Rows):
+    """Equal steps."""
+
+
+class _AloneRows(_Rows):
+    """Steps of one run that the other one lacks."""
+
+
+_Row = _OneRow | _SameRows | _AloneRows
+
+
+def _rows(pairs: tuple[StepPair, ...]) -> list[_Row]:
+    rows: list[_Row] = []
     at = 0
-    for is_same, group in groupby(pairs, key=lambda pair: pair.status == "same"):
+    for status, group in groupby(pairs, key=lambda pair: pair.status if pair.moved_to is None else "moved"):
         found = tuple(group)
-        if is_same:
+        if status == "same":
             rows.append(_SameRows(at, found))
+        elif status in ("only_left", "only_right") and len(found) >= ALONE:
+            rows.append(_AloneRows(at, found))
         else:
             rows += [_OneRow(at + i, pair) for i, pair in enumerate(found)]
         at += len(found)
     return rows
 
 
-def _start(rows: list[_OneRow | _SameRows], chosen: Chosen) -> int:
+def _start(rows: list[_Row], chosen: Chosen) -> int:
     if chosen.step is not None:
         for i, row in enumerate(rows):
             if _holds(row, chosen.step):
@@ -272,14 +317,9 @@ def _start(rows: list[_OneRow | _SameRows], chosen: Chosen) -> int:
     return min(chosen.at, max(len(rows) - 1, 0)) // ROWS * ROWS
 
 
-def _holds(row: _OneRow | _SameRows, step: int) -> bool:
-    pairs = row.pairs if isinstance(row, _SameRows) else (row.pair,)
-    return any(pair.left is not None and pair.left.index == step for pair in (pairs[0], pairs[-1])) or (
-        isinstance(row, _SameRows)
-        and pairs[0].left is not None
-        and pairs[-1].left is not None
-        and pairs[0].left.index <= step <= pairs[-1].left.index
-    )
+def _holds(row: _Row, step: int) -> bool:
+    first, last = row.pairs[0].left, row.pairs[-1].left
+    return first is not None and last is not None and first.index <= step <= last.index
 
 
 def _counts(pairs: tuple[StepPair, ...]) -> dict[str, int]:
@@ -298,8 +338,22 @@ def _told_again(comparison: Comparison, caused: Causes) -> int:
     return sum(cause == first for cause in caused.values())
 
 
-def _drawn(row: _OneRow | _SameRows, pairs: tuple[StepPair, ...], caused: Causes) -> ShownPair | Same:
+def _drawn(row: _Row, pairs: tuple[StepPair, ...], caused: Causes, step: int | None) -> ShownPair | Same | Alone:
+    if isinstance(row, _AloneRows):
+        return _alone(row, pairs, step)
     return _same(row) if isinstance(row, _SameRows) else _pair(row, pairs, caused)
+
+
+def _alone(row: _AloneRows, pairs: tuple[StepPair, ...], step: int | None) -> Alone:
+    sides = (side_of(pair.left or pair.right) for pair in row.pairs[:LISTED])
+    return Alone(
+        number=row.number,
+        letter="A" if row.status == "only_left" else "B",
+        steps=tuple(side for side in sides if side is not None),
+        total=len(row.pairs),
+        is_end=row.number + len(row.pairs) == len(pairs),
+        is_open=step is not None and _holds(row, step),
+    )
 
 
 def _same(row: _SameRows) -> Same:

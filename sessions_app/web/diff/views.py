@@ -52,6 +52,7 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
     context = frame | {
         "left_link": run_address(one, project),
         "right_link": run_address(other, project),
+        "relation": _relation(one, other, third),
         "comparison": comparison,
         "sentence": divergence_sentence(comparison),
         "shown": shown,
@@ -61,6 +62,17 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
         **_switches(request, project, one, other, off, comparison.ignored),
     }
     return render(request, "diff/diff.html", context)
+
+
+def _relation(left: Run, right: Run, third: Run | None) -> str:
+    """What the second run is to the first."""
+    if third is not None:
+        return "two other runs"
+    if right.parent_run_id == left.run_id:
+        return "its fork" if right.origin == "fork" else "its replay"
+    if left.parent_run_id == right.run_id:
+        return "the run that it came from"
+    return "another run of its session" if left.session_id == right.session_id else "another run"
 
 
 def _third(

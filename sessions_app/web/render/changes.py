@@ -54,7 +54,7 @@ def field_of(
     is_one_sided = left is MISSING or right is MISSING
     told = (_told(left), _told(right)) if is_one_sided else (left, right)
     bits, blocks = _bits(*told)
-    left_out = "" if told == (left, right) else "its null and empty members are left out here"
+    left_out = "" if told == (left, right) else "null and empty fields omitted"
     notes = [text for text in (note, "too different to compare by words" if blocks else "", left_out) if text]
     return Field(
         path=path,
