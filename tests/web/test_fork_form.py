@@ -609,8 +609,8 @@ def test_tools_are_named_with_their_kind(shop, bob):
     rows = re.findall(r'scope="row" class="recorded">(\w+)</th>\s*<td>(.*?)</td>', page_of(bob, run, 1))
 
     assert rows == [
-        ("find", "read · never runs, recorded answers · 1 call"),
-        ("send", "unknown · never runs, recorded answers · 1 call"),
+        ("find", "Recorded answers only · read · 1 call"),
+        ("send", "Recorded answers only · 1 call"),
     ]
 
 
@@ -676,7 +676,7 @@ def test_a_run_of_several_is_named_in_the_form(shop, bob):
 
     page = bob.get(f"{address(first, 1)}&run=2").content.decode()
     bob.post(
-        html.unescape(match(r'method="post"\s+action="([^"]*)"\s+class="fork"', page)),
+        html.unescape(match(r'method="post"\s+action="([^"]*)"\s+id="fork"', page)),
         GOOD
         | {
             "use_answer": "on",

@@ -120,7 +120,7 @@ def test_a_step_that_is_named_is_taken_and_the_proposals_are_links(shop, bob):
 def test_a_proposed_step_is_the_one_that_the_form_posts_to(shop, bob):
     run = load_record(shop, steps=[model_step(1), distinct("a", 1), model_step(2, after=1)])
 
-    assert match(r'method="post"\s+action="([^"]*)"\s+class="fork"', page_of(bob, run)).endswith("?step=2")
+    assert match(r'method="post"\s+action="([^"]*)"\s+id="fork"', page_of(bob, run)).endswith("?step=2")
 
 
 def test_recorded_words_of_a_proposal_are_never_markup(shop, bob):

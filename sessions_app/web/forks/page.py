@@ -72,7 +72,7 @@ _CARD_WORDS = {
     "state": ("State", "database", "a JSON Patch for the state the step begins with"),
     "clock": ("Clock", "clock", "the time that the agent sees"),
     "rule": ("Rules", "split", "when … the model answers …"),
-    "agent": ("Version of the agent", "code", "the team's own code instead of the recording"),
+    "agent": ("Version of the agent", "code", "your own code instead of the recording"),
 }
 _FITTING = {"model": ("instructions", "answer"), "tool": ("result",)}
 
