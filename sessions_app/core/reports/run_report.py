@@ -380,7 +380,7 @@ def as_markdown(report: ReproductionReport) -> str:
         f"**Reproduction attempts: {len(report.attempts)}**{_markdown_attempts(report.attempts)}",
         *_markdown_list("Outcomes", _outcome_lines(report)),
         *_markdown_sources(report),
-        f"**What could differ**\n\n{budget}",
+        f"**Sources of nondeterminism**\n\n{budget}",
     ]
     return "\n\n".join(blocks) + "\n"
 
