@@ -126,7 +126,7 @@ def test_an_open_fork_shows_its_order_and_the_steps_so_far(shop, parent, bob):
     page = page_of(bob, running)
 
     assert "It asks for the id when nothing is found." in page
-    assert "<span>by hand</span>" in match(r'<ol class="answers">(.*?)</ol>', page)
+    assert "<span>by hand</span>" in match(r'<ol class="answers" reversed>(.*?)</ol>', page)
     assert "no model is called and no tool runs" in page
 
 
