@@ -22,12 +22,12 @@ class MeBody(Answer):
 
 
 class VersionBody(Answer):
-    version: str = Field(description="Of the server.")
-    api: str = Field(description="Of this API; the same as in its addresses, without the v.")
+    version: str = Field(description="Version of the server.")
+    api: str = Field(description="Version of this API, as in its addresses without the v.")
 
 
 class AgentBody(Answer):
-    name: str = Field(description="As `agent` of a replay, a fork or a golden names it.")
+    name: str = Field(description="Use it as `agent` of a replay, a fork or a golden.")
 
 
 class AgentList(Answer):

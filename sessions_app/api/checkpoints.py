@@ -54,14 +54,14 @@ class CheckpointBody(Answer):
     step: int
     run: CheckpointRun
     messages: list[Any] | None = Field(description="As recorded, oldest first; null when they were not captured.")
-    tool_calls: list[CheckpointCall] = Field(description="All up to the step.")
+    tool_calls: list[CheckpointCall] = Field(description="Tool calls up to the step.")
     model_settings: dict[str, Any] = Field(
         alias="model_config", description="model, provider, region, settings and prompt_version of the newest request."
     )
     state: Any
     state_digest: str | None = Field(description="SHA-256 of the state's canonical JSON.")
     state_error: str | None = Field(description="Why the state cannot be rebuilt.")
-    snapshots: list[SnapshotBody] = Field(description="Taken up to the step.")
+    snapshots: list[SnapshotBody] = Field(description="Snapshots taken up to the step.")
 
 
 class StateChangeBody(Answer):
@@ -69,7 +69,7 @@ class StateChangeBody(Answer):
     kind: str = Field(description="add, replace or remove")
     before: Any
     after: Any
-    between: bool = Field(description="Whether it happened between the previous step and this one.")
+    between: bool = Field(description="true: it happened between the previous step and this one.")
 
 
 class StateChanges(Answer):
@@ -77,7 +77,7 @@ class StateChanges(Answer):
     path: str
     items: list[StateChangeBody]
     next_cursor: str | None
-    not_known_from: int | None = Field(description="The step whose recorded change does not fit the state.")
+    not_known_from: int | None = Field(description="Step whose recorded change does not fit the state.")
 
 
 @router.get("/runs/{path:run_id}/checkpoints/{step}", response={200: CheckpointBody}, by_alias=True)

@@ -22,13 +22,13 @@ router = Router(auth=FullKeyHolder(), tags=["goldens"])
 
 
 class FailureGroupBody(Answer):
-    group: str = Field(description="What `group:` of a query finds its runs by.")
+    group: str = Field(description="Find its runs with the query `group:`.")
     agent_name: str | None = Field(description="Of the agent in the recordings.")
-    signs: list[str] = Field(description="What went wrong in it, without numbers, ids and quoted values.")
+    signs: list[str] = Field(description="What went wrong, without numbers, ids and quoted values.")
     runs: int
     first_at: Moment
     last_at: Moment
-    representative: str = Field(description="The newest run of the group that can be replayed.")
+    representative: str = Field(description="Newest run of the group that can be replayed.")
     attempts: list[dict[str, Any]] = Field(
         description="The newest replay of it with each agent: agent, replay_id, run_id and outcome, which is fixed, "
         "still_fails, fails_otherwise, could_not_run, not_known, or null while open."
@@ -43,8 +43,8 @@ class FailureReplaysRequest(OrderBody):
     model_config = shown(examples.FAILURE_REPLAYS)
 
     agents: list[str] = Field(max_length=100, description="Registered agents.")
-    q: str = Field(default="", max_length=2000, pattern=NO_NUL, description="As for the groups.")
-    runs: list[str] | None = Field(default=None, description="Representatives; all where it is left out.")
+    q: str = Field(default="", max_length=2000, pattern=NO_NUL, description="As for listing the groups.")
+    runs: list[str] | None = Field(default=None, description="Representatives; all by default.")
     mode: Literal["code", "code_and_tools"] = "code_and_tools"
 
 

@@ -21,7 +21,7 @@ class GoldenRequest(OrderBody):
     model_config = shown(examples.GOLDEN)
 
     name: str = Field(max_length=200, pattern=NO_NUL)
-    run_id: str = Field(description="The scene: its recorded answers are what the golden plays with.")
+    run_id: str = Field(description="The run whose recorded answers the golden uses.")
     description: str = Text
     expected_outcome: str = Field(default="", max_length=2000, pattern=NO_NUL, description="In words, for people.")
     checks: Any = Field(description="A list of checks, each an object with `kind`; docs/goldens.md names them.")
@@ -46,10 +46,10 @@ class GoldenBody(Answer):
     expected_outcome: str
     checks: list[dict[str, Any]]
     replay: dict[str, Any]
-    fails_on: list[str] = Field(description="Runs by which it was shown that it can fail.")
-    passes_on: list[str] = Field(description="Runs by which it was shown that it can pass.")
-    warnings: list[dict[str, Any]] = Field(description="code, message: what speaks against it.")
-    quarantine: dict[str, Any] | None = Field(description="reason, since; its result does not count meanwhile.")
+    fails_on: list[str] = Field(description="Runs it fails on.")
+    passes_on: list[str] = Field(description="Runs it passes on.")
+    warnings: list[dict[str, Any]] = Field(description="code, message")
+    quarantine: dict[str, Any] | None = Field(description="reason, since. The result does not count while it is set.")
     created_at: Moment
 
 
@@ -61,14 +61,14 @@ class GoldenList(Answer):
 class GoldenRunRequest(OrderBody):
     model_config = shown(examples.GOLDEN_RUN)
 
-    agent: str | None = Field(default=None, description="In place of the agent that the golden names.")
+    agent: str | None = Field(default=None, description="Overrides the golden's agent.")
 
 
 class GoldenNotRun(OrderBody):
     model_config = shown(examples.GOLDEN_NOT_RUN)
 
-    agent: str = Field(max_length=200, pattern=NO_NUL, description="Whose code was to run.")
-    reason: str = Field(max_length=2000, pattern=NO_NUL, description="Why it could not.")
+    agent: str = Field(max_length=200, pattern=NO_NUL, description="The agent that could not run.")
+    reason: str = Field(max_length=2000, pattern=NO_NUL, description="Why it could not run.")
 
 
 class GoldenRunQueued(Answer):
@@ -81,8 +81,10 @@ class GoldenRunBody(Answer):
     golden_id: str
     batch_id: str | None
     state: Literal["queued", "running", "paused", "done", "failed", "cancelled", "crashed"]
-    result: Literal["pass", "fail", "could_not_run", "nothing_covered"] | None = Field(description="null while open.")
-    words: str = Field(description="Why it came to this result.")
+    result: Literal["pass", "fail", "could_not_run", "nothing_covered"] | None = Field(
+        description="null until it has ended."
+    )
+    words: str = Field(description="Reason for the result.")
     checks: list[dict[str, Any]] = Field(description="check, words, passed (null: cannot be judged), seen")
     agent: str | None
     replay_id: str
@@ -102,14 +104,14 @@ class BatchRequest(OrderBody):
     model_config = shown(examples.BATCH)
 
     goldens: list[str] | None = Field(
-        default=None, max_length=5000, description="Ids; all of the project where it is left out."
+        default=None, max_length=5000, description="Golden ids; all of the project by default."
     )
     agents: list[str] = Field(
-        default_factory=list, max_length=100, description="Registered agents, each golden with each of them."
+        default_factory=list, max_length=100, description="Registered agents. Each golden runs with each of them."
     )
-    label: str = Field(default="", max_length=200, pattern=NO_NUL, description="Such as a commit or a deploy.")
-    is_deploy: bool = Field(default=False, description="The label was deployed just now: what runs is the check of it.")
-    on_own_machine: bool = Field(default=False, description="The runs are made elsewhere and handed in.")
+    label: str = Field(default="", max_length=200, pattern=NO_NUL, description="For example a commit or a deploy.")
+    is_deploy: bool = Field(default=False, description="This is a deploy.")
+    on_own_machine: bool = Field(default=False, description="You make the runs elsewhere and submit them.")
 
 
 BatchReportFormat = Literal["json", "md", "junit"]
@@ -124,8 +126,8 @@ class BatchBody(Answer):
     golden_batch_id: str
     label: str
     is_deploy: bool
-    baseline: str | None = Field(description="Id of the last deploy before it, which `before` and `change` are of.")
-    result: Literal["pass", "fail", "could_not_run", "nothing_covered"] | None = Field(description="The worst of all.")
+    baseline: str | None = Field(description="Id of the previous deploy, which `before` and `change` refer to.")
+    result: Literal["pass", "fail", "could_not_run", "nothing_covered"] | None = Field(description="The worst result.")
     words: str
     exit_code: int
     progress: Progress

@@ -22,14 +22,14 @@ router = Router(tags=["projects"])
 
 class ModelBody(Answer):
     model_id: int | None = Field(description="null for the model that the server's environment configures.")
-    name: str = Field(description="As `live_model` of a replay, a fork or a golden names it.")
+    name: str = Field(description="Use it as `live_model` of a replay, a fork or a golden.")
     source: Literal["environment", "project"]
     provider: str | None
     host: str
     model: str | None = Field(description="Requested instead of the recorded model.")
     requests_per_day: int | None = Field(description="null: no daily budget.")
     requests_today: int | None = Field(description="Sent since 00:00 UTC.")
-    refusal: str | None = Field(description="Why it cannot be asked now.")
+    refusal: str | None = Field(description="Why it cannot be called now.")
 
 
 class ModelList(Answer):

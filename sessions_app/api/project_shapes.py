@@ -22,7 +22,7 @@ class ProjectBody(Answer):
 
 
 class MadeProject(ProjectBody):
-    api_key: str = Field(description="Manages the new project; it cannot be shown again.")
+    api_key: str = Field(description="Key that manages the new project; shown only once.")
 
 
 class ProjectList(Answer):
@@ -49,7 +49,7 @@ class InvitationBody(Answer):
 
 
 class MadeInvitation(InvitationBody):
-    url: str = Field(description="Whoever opens it first joins; it cannot be shown again.")
+    url: str = Field(description="Whoever opens it first joins; shown only once.")
 
 
 class InvitationList(Answer):
@@ -70,11 +70,11 @@ class KeyBody(Answer):
 class KeyRow(KeyBody):
     key_id: int
     created_by: str | None
-    last_used_at: Moment | None = Field(description="To the minute.")
+    last_used_at: Moment | None = Field(description="Rounded to the minute.")
 
 
 class MadeKey(KeyRow):
-    api_key: str = Field(description="The key itself; it cannot be shown again.")
+    api_key: str = Field(description="The key itself; shown only once.")
 
 
 class KeyList(Answer):

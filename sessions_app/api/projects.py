@@ -67,7 +67,7 @@ class KeyRequest(OrderBody):
     model_config = shown(examples.KEY)
     name: Name
     scope: ScopeName = "ingest"
-    expires_in_days: int | None = Field(default=None, ge=1, le=3650, description="Without it the key does not end.")
+    expires_in_days: int | None = Field(default=None, ge=1, le=3650, description="Without it the key never expires.")
 
 
 class RotationRequest(OrderBody):

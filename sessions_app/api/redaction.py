@@ -21,16 +21,16 @@ router = Router(auth=AdminKeyHolder(), tags=["redaction"])
 
 class CountBody(Answer):
     values: int
-    runs: int = Field(description="In how many runs these are.")
+    runs: int = Field(description="Number of runs with a match.")
 
 
 class RedactionBody(Answer):
     state: Literal["counting", "counted", "applying", "done", "cancelled"]
-    done: int = Field(description="Runs that were counted; once started, runs and traces that were gone through.")
-    total: int = Field(description="How many there are.")
-    counts: dict[str, CountBody] = Field(description="By rule: what it would take out, or was about to.")
-    changed: dict[str, int] = Field(description="How many runs, traces, words and payloads were changed or deleted.")
-    unchanged: list[str] = Field(description="Ids of runs and traces that could not be changed, the first twenty.")
+    done: int = Field(description="Runs counted so far; once started, runs and traces processed.")
+    total: int = Field(description="Total.")
+    counts: dict[str, CountBody] = Field(description="Matches by rule.")
+    changed: dict[str, int] = Field(description="Numbers of runs, traces, texts and payloads changed or deleted.")
+    unchanged: list[str] = Field(description="Ids of the first twenty runs and traces that could not be changed.")
     requested_by: str | None
     started_by: str | None
     created_at: Moment

@@ -74,16 +74,16 @@ class Accepted(Answer):
     session_id: str
     url: str = Field(description="Address of the session's page.")
     verdict: VerdictBody
-    digest: str = Field(description="SHA-256 over what was recorded; equal for equal runs.")
+    digest: str = Field(description="SHA-256 of the recording; equal for equal runs.")
 
 
 class AcceptedBatch(Answer):
-    items: list[Accepted] = Field(description="One for each recording, in the order in which they were sent.")
+    items: list[Accepted] = Field(description="One for each recording, in the order sent.")
 
 
 class AttachedBody(Answer):
     run_id: str
-    steps: list[int | None] = Field(description="The step of each exchange, in order; null for one that fits none.")
+    steps: list[int | None] = Field(description="The step of each exchange, in order; null where none fits.")
 
 
 class Tokens(Answer):
@@ -118,7 +118,7 @@ class RunBody(Answer):
     verdict: VerdictBody
     anomalies: list[dict[str, Any]] = Field(description="code, message, steps, level")
     story: str
-    kit_captured: int = Field(description="Captured lines of the replay kit, of twelve.")
+    kit_captured: int = Field(description="How many of the twelve replay kit lines were captured.")
     cold_case: ColdCaseBody | None
     origin: Literal["recorded", "replay", "fork"]
     parent_run_id: str | None
@@ -158,7 +158,7 @@ class StepBody(Answer):
     arguments_digest: str | None = Field(description="SHA-256 of the exact bytes; see payloads.")
     result: Any
     result_digest: str | None
-    decision: str | None = Field(description="What was decided here, in words.")
+    decision: str | None = Field(description="The decision made here, in words.")
     error: dict[str, Any] | None
     outcome: str | None
     model: str | None
@@ -185,7 +185,7 @@ class KitLineBody(Answer):
     status: Literal["captured", "partial", "missing", "contradictory"]
     detail: str
     fix: str | None
-    code: str | None = Field(description="What to write to capture it next time.")
+    code: str | None = Field(description="Code that captures it next time.")
 
 
 class KitBody(Answer):
@@ -218,14 +218,14 @@ class ComparisonBody(Answer):
 
 
 RequestKey = Annotated[
-    str | None, Field(max_length=120, pattern=NO_NUL, description="The same key again is the same replay.")
+    str | None, Field(max_length=120, pattern=NO_NUL, description="Sending the same key again returns the same replay.")
 ]
 Tools = Annotated[
     Any,
     Field(
-        description='`{"live": [name]}`: tools that only read and run where there is a network. Others stay frozen. '
-        '`{"run": true}`, of a fork: the tools of the registered agent run, with the world off; a replay says so by '
-        "its mode."
+        description='`{"live": [name]}`: read-only tools that run with network access; the others stay frozen. '
+        '`{"run": true}`, for forks: the registered agent\'s tools run, sealed off from the network; a replay says so '
+        "by its mode."
     ),
 ]
 Breakpoints = Annotated[
@@ -235,16 +235,16 @@ Breakpoints = Annotated[
 OnDifferenceField = Annotated[
     Any,
     Field(
-        description="What becomes of a request to the model that is another one than was recorded. stop: the replay "
-        "ends there. play_on: the recorded answer is given, and labelled `recorded_for_another_request`. live: a live "
-        "model answers, where the server has one."
+        description="What to do when a model request differs from the recorded one. stop: the replay ends there. "
+        "play_on: the recorded answer is used, labelled `recorded_for_another_request`. live: a live model answers, "
+        "where one is connected."
     ),
 ]
 LiveModelName = Annotated[
     str | None,
     Field(
-        description="Where a live model is asked: which of those that `GET /models` lists. Without it that of the "
-        "server's environment, or the only one that is connected."
+        description="Which live model of `GET /models` to call. By default that of the server's environment, or the "
+        "only connected one."
     ),
 ]
 Expect = Annotated[
@@ -263,8 +263,8 @@ class ReplayRequest(OrderBody):
     mode: Literal["recording", "code", "code_and_tools", "live"] = Field(
         default="recording",
         description="recording: an agent rebuilt from the recording. code: a registered agent, its tools frozen. "
-        "code_and_tools: a registered agent whose tools run with the world off. live: the same scene, nothing changed, "
-        "answered by a live model; refused where the server has none.",
+        "code_and_tools: a registered agent whose tools run, sealed off from the network. live: the same scene, "
+        "answered by a live model; refused where none is connected.",
     )
     tools: Tools = None
     agent: AgentName = None
@@ -272,10 +272,10 @@ class ReplayRequest(OrderBody):
     breakpoints: Breakpoints = None
     model: Any = Field(
         default=None,
-        description='Of mode live: a name, or `{"model", "settings"}`. What it leaves out is as recorded, but for the '
+        description='For mode live: a name, or `{"model", "settings"}`. What you omit is as recorded, except the '
         "temperature, which is 0.",
     )
-    samples: Any = Field(default=None, description="Of mode live: how often the model is asked, 1 to 100; else once.")
+    samples: Any = Field(default=None, description="For mode live: how often to call the model, 1 to 100. Default: 1.")
     live_model: LiveModelName = None
     expect: Expect = None
     request_key: RequestKey = None
@@ -284,7 +284,7 @@ class ReplayRequest(OrderBody):
 class ResumeRequest(OrderBody):
     model_config = shown(examples.RESUME)
 
-    at_step: Any = Field(default=None, description="The step to go on from: a number, or an id such as `step_3`.")
+    at_step: Any = Field(default=None, description="The step to continue from: a number, or an id such as `step_3`.")
     agent: AgentName = None
     tools: Tools = None
     on_difference: OnDifferenceField = None
@@ -308,7 +308,7 @@ class ForkRequest(ResumeRequest):
 class SamplesRequest(ForkRequest):
     model_config = shown(examples.SAMPLES)
 
-    samples: Any = Field(default=None, description="How often a live model is asked, from 1 to 100.")
+    samples: Any = Field(default=None, description="How often to call the live model, 1 to 100.")
 
 
 class AnswerRequest(OrderBody):
@@ -316,12 +316,12 @@ class AnswerRequest(OrderBody):
 
     model_config = shown(examples.HAND_ANSWER)
 
-    value: Any = Field(default=None, description="What the tool answers: any JSON, null included.")
+    value: Any = Field(default=None, description="What the tool returns: any JSON, null included.")
     error: Any = Field(default=None, description="How the tool fails: a text, or `{type, message, crashes}`.")
     not_found: Any = Field(default=None, description="true: the tool found nothing.")
-    twin: Any = Field(default=None, description="`{run_id, step}` of a recorded call whose outcome is given.")
+    twin: Any = Field(default=None, description="`{run_id, step}` of a recorded call whose outcome to use.")
     answer: Any = Field(default=None, description="`{text, tool_calls: [{name, arguments}]}`.")
-    at: int | None = Field(default=None, description="`stopped_at.at` that is answered; another one is refused.")
+    at: int | None = Field(default=None, description="The `stopped_at.at` you are answering; any other is refused.")
 
 
 class Progress(Answer):
@@ -339,11 +339,11 @@ class Expectation(Answer):
 class ReplayBody(Answer):
     replay_id: str
     run_of: str = Field(description="The run that is replayed.")
-    session_replay_id: str | None = Field(description="What asked for it; null for a replay that was asked for alone.")
-    number: int = Field(description="Which attempt at reproducing the run, from 1; of a fork, which fork of it.")
+    session_replay_id: str | None = Field(description="The session replay it belongs to, if any.")
+    number: int = Field(description="Number of this replay of the run, from 1; for forks, number of the fork.")
     state: Literal["queued", "running", "paused", "done", "failed", "cancelled", "crashed"]
     mode: str
-    attempt: int = Field(description="How many workers have taken it up.")
+    attempt: int = Field(description="How many times a worker has started it.")
     progress: Progress
     verdict: str | None
     divergence: dict[str, Any] | None = Field(description="step, path, recorded, replayed")
@@ -351,29 +351,27 @@ class ReplayBody(Answer):
         description="requests, parameters, model, tool_arguments, state, outcome: each with state (proven, not_proven, "
         "not_comparable) and reason; outcome_kind; same_steps; not_played. null where nothing was compared."
     )
-    live_calls: int | None = Field(
-        description="Calls of live tools that happened; of a sampling, requests to the live model too."
-    )
+    live_calls: int | None = Field(description="Calls of live tools; with samples, live model requests too.")
     refused_calls: int | None = Field(
-        description="Attempts to reach the network, the disk or a program that were refused and counted. Native code "
-        "is not counted; `facts.fence` says from what it was kept."
+        description="Refused attempts to reach the network, the disk or a program. Native code is not counted; "
+        "`facts.fence` names the sandbox it ran in."
     )
     run_id: str | None = Field(description="The run that the replay produced.")
     error: str | None
     facts: dict[str, Any]
-    queue: Literal["replays", "code"] = Field(description="Who takes it up: workers, or runners with the team's code.")
+    queue: Literal["replays", "code"] = Field(description="Who runs it: workers, or runners with your code.")
     agent: str | None = Field(description="The registered agent whose code runs; null where one is rebuilt.")
-    fork_id: str | None = Field(description="Id of the run that a fork makes, also before it is there.")
+    fork_id: str | None = Field(description="Id of the run the fork produces, known before it exists.")
     at_step: int | None
     changes: list[dict[str, Any]]
     hypothesis: str | None
     expect: Any
     expectation: Expectation | None
-    sources: dict[str, int] = Field(description="Steps by where their answers came from.")
+    sources: dict[str, int] = Field(description="Number of steps by the source of their answers.")
     stopped_at: dict[str, Any] | None = Field(
-        description="What it waits for: at, asked, kind, step, name, call_id, arguments, why, nearest."
+        description="What it is waiting for: at, asked, kind, step, name, call_id, arguments, why, nearest."
     )
-    parent_digest: str = Field(description="SHA-256 over the run that it was made of; see `digest` of runs.")
+    parent_digest: str = Field(description="`digest` of the run it was made from.")
     changed_at: Moment | None = Field(description=_CHANGED)
 
 
@@ -382,9 +380,9 @@ class ObservedRequest(OrderBody):
 
     model_config = shown(examples.OBSERVED)
 
-    mode: Literal["code", "code_and_tools"] = Field(description="Whether the tools were frozen, or ran.")
+    mode: Literal["code", "code_and_tools"] = Field(description="code: tools were frozen. code_and_tools: tools ran.")
     agent: str = Field(description="Whose code ran.")
-    record: dict[str, Any] = Field(description="The run that was observed, as a native record.")
+    record: dict[str, Any] = Field(description="The observed run, as a native record.")
     on_difference: Literal["stop", "play_on"] | None = None
 
 
@@ -435,7 +433,7 @@ class ForkItem(Answer):
     mode: str
     state: str
     verdict: str | None
-    depth: int = Field(description="1 for what was made of the run itself, 2 for what was made of that.")
+    depth: int = Field(description="1 for forks of the run itself, 2 for forks of those.")
     parent_run_id: str
     fork_id: str | None
     run_id: str | None
@@ -457,7 +455,7 @@ class ReplayList(Answer):
 
 
 class ForkList(Answer):
-    items: list[ForkItem] = Field(description="Each after its parent, the oldest first; 200 at most.")
+    items: list[ForkItem] = Field(description="Each after its parent, oldest first; at most 200.")
     next_cursor: str | None
 
 
@@ -471,7 +469,7 @@ class NoteRequest(OrderBody):
     model_config = shown(examples.NOTE)
 
     text: str = Field(max_length=4000, pattern=NO_NUL)
-    step: int | None = Field(None, ge=1, description="Left out for a note on the whole run.")
+    step: int | None = Field(None, ge=1, description="Omit for a note on the whole run.")
 
 
 class TagRequest(OrderBody):
