@@ -14,6 +14,8 @@ from sessions_app.core.run import OPENAI_AGENTS, Run, Step, ToolCall, is_answere
 TOLD = "recorder.ran_with"
 """Field of a run whose recorder hears what tools are given: where a step says nothing, that is what the model sent."""
 FIELDS = ("ran_with", "ran_with_unknown")
+APPROVED = "approved_arguments"
+"""Field of a step: the arguments that whoever approved the call had it run with. A replay approves it with the same."""
 
 
 def is_told(run: Run) -> bool:

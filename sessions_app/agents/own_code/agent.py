@@ -47,7 +47,7 @@ from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.ran_with import is_told
+from sessions_app.core.ran_with import APPROVED, is_told
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude_code
 from sessions_app.core.replay.fixture_book import FixtureBook
@@ -131,7 +131,7 @@ class OwnReplay:
         return None if recorded is None else recorded.value
 
     async def run(self, limits: Sequence[Reason]) -> Result:
-        start = _as_approved(_as_asked(recorded_start(self.plan), self.plan.run), self.plan.run)
+        start = as_approved(_as_asked(recorded_start(self.plan), self.plan.run), self.plan)
         with every_run_frozen() as misses:
             self.calls.ran_agent = misses.has_begun_in
             ending, messages = await self.loop(start, misses)
@@ -250,11 +250,13 @@ def _holds_what_was_sent(run: Run) -> bool:
     return run.source_format != SPANS and not was_rewritten_in_place(run)
 
 
-def _as_approved(start: Start, run: Run) -> Start:
-    """Whoever approves a call may change its arguments, with which the team's own tools and checks run."""
-    changed = {call.call_id: step.extra.get("approved_arguments") for step, call in run.tool_calls}
+def as_approved(start: Start, plan: ReplayPlan) -> Start:
+    """Whoever approves a call may change its arguments, with which the team's own tools and checks run. A fork may
+    decide otherwise."""
     if start.deferred is None:
         return start
+    calls = ((step, call.call_id) for step, call in plan.run.tool_calls)
+    changed = {call_id: step.extra.get(APPROVED) for step, call_id in calls if call_id not in plan.decisions}
     approvals = {
         call_id: ToolApproved(override_args=arguments)
         if is_approved is True and isinstance(arguments := changed.get(call_id), dict)

@@ -15,7 +15,7 @@ from sessions_app.agents.loop.fork_replay import start_of_fork
 from sessions_app.agents.loop.fork_stage import ForkStage
 from sessions_app.agents.loop.recording_replay import Progress, Ticker, observations_of
 from sessions_app.agents.loop.sub_agents import every_run_frozen
-from sessions_app.agents.own_code.agent import OwnReplay
+from sessions_app.agents.own_code.agent import OwnReplay, as_approved
 from sessions_app.agents.own_code.gate import Ask, raw_arguments
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.agents.own_code.stage import Look, OwnStage
@@ -164,7 +164,8 @@ class _OwnFork(OwnReplay):
 
     async def fork(self, run_id: str) -> tuple[Result, Run]:
         with every_run_frozen() as misses:
-            ending, messages = await self.loop(start_of_fork(self._plan, self.transcript), misses)
+            start = as_approved(start_of_fork(self._plan, self.transcript), self.plan)
+            ending, messages = await self.loop(start, misses)
         if ending.miss is not None:
             # A function that makes the output, or a hook, is no call that somebody could answer.
             ending = replace(ending, stopped=self.stage.fork.stop_within(ending.miss.call_id))

@@ -3,10 +3,11 @@
 Not compared: token counts (a captured answer carries its own). Where an answer came from, and in two recordings names
 of steps, HTTP headers and fields that the format does not know, are left out by rules, which count them. States are
 compared where both runs recorded any: the state that a step left, wherever the two changed it otherwise. Parents,
-handoffs, the agent of a step, whether a tool itself began, with what it was approved, and what it gave before it was
-made a text are compared where both steps have them, for few producers tell of these, and a replay not of all; in two
-runs that one recorder wrote, what one step has and the other lacks is a difference too. What a tool was given in place
-of what the model sent is compared where both recorders heard it.
+handoffs, the agent of a step, whether a tool itself began, and what it gave before it was made a text are compared
+where both steps have them, for few producers tell of these, and a replay not of all; in two runs that one recorder
+wrote, what one step has and the other lacks is a difference too. So are, in all native records, the arguments that
+somebody approved a call with. What a tool was given in place of what the model sent is compared where both recorders
+heard it.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from sessions_app.core.compare.requests import NewMessages, RunMessages
 from sessions_app.core.compare.strict import Interner, same_json
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import APPROVED, both_given, has_run, said_of
 from sessions_app.core.ran_with import FIELDS as GIVEN
-from sessions_app.core.ran_with import both_given, has_run, said_of
 from sessions_app.core.run import (
     AgentCall,
     Chunk,
@@ -41,7 +42,7 @@ from sessions_app.core.run import (
 )
 from sessions_app.core.state import PatchError, after_steps
 
-_SAID = ("agent", "decision", "returned", "handoff", "tool_ran", "approved_arguments", "waited_for", "waits_with")
+_SAID = ("agent", "decision", "returned", "handoff", "tool_ran", APPROVED, "waited_for", "waits_with")
 
 
 class RunStates:
@@ -224,6 +225,8 @@ class StepComparer:
 
     def _is_told(self, name: str, *steps: Step) -> bool:
         """Whether a step that does not say it had none of it."""
+        if name == APPROVED:
+            return all(run.source_format == "native" for run in self.runs)
         are_known = name == "waits_with" and all(tool_ran(step) is not None for step in steps)
         return are_known or self.are_of_one_recorder
 

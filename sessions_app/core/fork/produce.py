@@ -11,7 +11,7 @@ from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.ran_with import TOLD
+from sessions_app.core.ran_with import APPROVED, TOLD
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.produce import parameters_in_shape, played_back, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
@@ -253,11 +253,17 @@ class _Builder:
             error=seen.error,
             state=self._state(recorded, seen),
             source=source_of(recorded, seen) if recorded else seen.source,
-            extra={**({"borrowed_from": link} if link else {}), **raw, **(given or {})},
+            extra={**({"borrowed_from": link} if link else {}), **raw, **self._approved(recorded), **(given or {})},
         )
         self._next += 1
         self._newest = step.source
         return step
+
+    def _approved(self, recorded: Step | None) -> JsonObject:
+        """What a person approved the call with, unless the fork decides otherwise on it."""
+        call = recorded.call if recorded is not None else None
+        is_decided = isinstance(call, ToolCall) and call.call_id in self._plan.replay.decisions
+        return {} if recorded is None or is_decided else {n: v for n, v in recorded.extra.items() if n == APPROVED}
 
     def _state(self, recorded: Step | None, seen: ObservedRequest | ObservedCall) -> StateChange | None:
         """Where snapshots tell of it, they do so for the steps before them."""
