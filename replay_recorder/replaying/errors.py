@@ -40,6 +40,10 @@ class RequestNotRecorded(ReplayEnded):
     """A tool that runs sent a request for which nothing was recorded."""
 
 
+class ModelNotRecorded(ReplayEnded):
+    """The agent's code asked a model of its own, whose answers are not in this recording."""
+
+
 class ReplayPaused(ReplayEnded):
     """Whoever watches the replay wants it to wait here."""
 

@@ -53,6 +53,19 @@ def _playable(call: RecordedCall, recording: Recording | None, run_id: str) -> R
     return recording
 
 
+def asked_inside(recording: Recording, call_id: str | None) -> str:
+    """Why a replay ends where a model was asked in this call, or outside of all calls."""
+    call = next((each for each in recording.calls if call_id is not None and each.call_id == call_id), None)
+    if call is None:
+        return "The agent's code asks a model outside of its own loop, and its answers are not in this recording."
+    run_ids = inner_run_ids(recording.record).get(call.call_id or "", [])
+    itself = f", and the agent's own run, {run_ids[0]}, by itself" if run_ids else ""
+    return (
+        f"Step {call.step}: {call.name} asks a model itself, and its answers are not in this recording. "
+        f"Replay this run with frozen tools{itself}."
+    )
+
+
 def _lack(recording: Recording | None) -> str | None:
     if recording is None:
         return "the recording of its own run is missing"

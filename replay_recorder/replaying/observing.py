@@ -140,9 +140,8 @@ def _record_in(folder: Path, raised: BaseException | None) -> bytes:
 
 
 async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
-    from pydantic_ai import models
-
     from replay_recorder.replaying import pydantic_ai as doubles
+    from replay_recorder.replaying.other_models import other_models_refused
     from replay_recorder.replaying.pydantic_decisions import DecidedByHand, decided_otherwise
 
     recording, own = replay.recording, replay.own
@@ -160,9 +159,12 @@ async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
         "capabilities": [*(own.arguments.get("capabilities") or ()), DecidedByHand(decisions), *tools],
         "deps": own.deps,
     }
-    # A tool that asks a model of its own would be answered by nobody's recording.
-    with models.override_allow_model_requests(False):
-        await _run(own.agent, prompt if replay.input is None else replay.input, arguments, _entry(recording))
+    with other_models_refused(recording) as refused:
+        try:
+            await _run(own.agent, prompt if replay.input is None else replay.input, arguments, _entry(recording))
+        finally:
+            if refused.reasons:  # whatever the agent's code made of it
+                raise NothingObserved(refused.reasons[0])
 
 
 async def _run(agent: Any, prompt: Any, arguments: dict[str, Any], entry: str | None) -> None:

@@ -371,6 +371,11 @@ def _during(call: ToolCallPart) -> Iterator[None]:
         _calling.reset(token)
 
 
+def call_under_way() -> ToolCallPart | None:
+    """The call in whose course this is asked."""
+    return _calling.get(None)
+
+
 @dataclass
 class _Bodies(WrapperToolset[Any]):
     """Stands where the tools themselves would begin."""
@@ -463,7 +468,8 @@ class RunningTools(AbstractCapability[Any]):
     ) -> Any:
         self._stops.reached_call(call.tool_name, call.tool_call_id, args)
         try:
-            value = await self._run(ctx, call, lambda: handler(args))
+            with _during(call):
+                value = await self._run(ctx, call, lambda: handler(args))
         except Exception:
             await self._turns.before_error(call.tool_call_id)
             raise

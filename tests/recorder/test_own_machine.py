@@ -191,6 +191,48 @@ def test_a_tool_that_fails_today_is_named_with_its_exception(run_id, folder, cap
     assert headline in capsys.readouterr().out
 
 
+DELEGATING = (
+    PYDANTIC_AI
+    + """
+from pydantic_ai.models import check_allow_model_requests
+
+
+class Provider(FunctionModel):
+    async def request(self, *arguments):
+        check_allow_model_requests()
+        return await super().request(*arguments)
+
+
+def make():
+    helper = Agent(Provider(lambda messages, info: says("Checked."), model_name="helper-1"), name="helper")
+    agent = Agent(scripted(call("delegate", "d1", task="check"), says("Done.")), name="orders")
+
+    @agent.tool_plain
+    async def delegate(task: str) -> str:
+        try:
+            return (await helper.run(task)).output
+        except Exception as error:
+            return f"failed: {error}"
+
+    return agent
+"""
+)
+
+
+def test_a_tool_that_runs_another_agent_could_not_be_tried_and_is_not_told_as_one_that_fails(
+    server, folder, monkeypatch, capsys
+):
+    run_id = sent(folder, Desk(DELEGATING, "", "", 2, "result"), "delegating", monkeypatch)
+    helper = records_in(str(folder / "spool" / "delegating"))[1]["run_id"]
+
+    assert ended(replayed(run_id, "delegating:make")) == ("reproduced", None, None)
+    assert main(["replay", run_id, "--agent", "delegating:make", "--yes", "--tools", "run"]) == 2
+    assert Replay.objects.count() == 1  # nothing was sent
+    said = capsys.readouterr().err
+    assert "Step 2: delegate asks a model itself, and its answers are not in this recording." in said
+    assert f"Replay this run with frozen tools, and the agent's own run, {helper}, by itself." in said
+
+
 DEPENDS = """
 
 @dataclass
