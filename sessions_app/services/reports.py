@@ -177,12 +177,18 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         samples=samples_of(replay) if replay.mode == ReplayMode.LIVE else None,
         effect=_effect(replay),
         request=_request(replay),
+        asked_inside=_asked_inside(replay),
     )
 
 
 def _request(replay: Replay) -> str | None:
     sent = (replay.facts.get("asked_for") or {}).get("http")
     return f"{sent['method']} {sent['url']}" if sent else None
+
+
+def _asked_inside(replay: Replay) -> str | None:
+    asked = replay.facts.get("asked_for") or {}
+    return asked["tool"] if asked.get("is_of_agent_inside") else None
 
 
 def _parts(replay: Replay, order: Order) -> Parts | None:

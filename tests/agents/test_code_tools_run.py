@@ -201,7 +201,8 @@ def test_an_agent_inside_of_a_tool_has_no_answer():
     result = replayed_by(then, own(delegating()), runs_tools=True)
 
     assert place(result)[:2] == ("fixture_missing", 2)
-    assert result.facts["asked_for"]["tool"] == "the model of agent 'inner'"
+    asked = result.facts["asked_for"]
+    assert (asked["tool"], asked["is_of_agent_inside"]) == ("the model of agent 'inner'", True)
 
 
 def test_a_tool_that_runs_no_agent_any_more_is_a_difference_at_its_step():

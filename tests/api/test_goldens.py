@@ -197,6 +197,20 @@ def test_a_replay_that_stopped_at_a_difference_before_anything_could_be_judged_h
     assert body["words"].startswith("Behaves differently from step 1 on")
 
 
+def test_a_golden_whose_tool_runs_another_agent_could_not_run(shop):
+    """No recording answers for that agent, so nothing is known of the code."""
+    queued = run(shop, keep(shop, replay={"mode": "code_and_tools", "agent": "old"}).json()["golden_id"])
+    post_run(shop, make_record("stopped", user_id="u_1", status="cut_off", origin="replay"))
+    asked = {"tool": "the model of agent 'sub'", "arguments": None, "call_id": "d", "is_of_agent_inside": True}
+    end("stopped", verdict="fixture_missing", divergence={"step": 3, "path": "arguments"}, facts={"asked_for": asked})
+
+    body = read(shop, queued)
+    assert (body["result"], body["checks"][0]["passed"]) == ("could_not_run", None)
+    assert body["words"] == (
+        "Could not run: the code at step 3 runs another agent, and nothing recorded answers the model of agent 'sub'"
+    )
+
+
 def test_a_run_in_which_a_check_finds_nothing_to_judge_is_no_success(shop):
     checks = [{"kind": "ends_within", "n": 9}, {"kind": "cost_below", "usd": 1}]
     queued = run(shop, keep(shop, checks=checks).json()["golden_id"], agent="new")

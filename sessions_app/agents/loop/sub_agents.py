@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from pydantic_ai import Agent
@@ -74,7 +75,8 @@ class SubAgentPolicy(AbstractCapability[Any]):
 
     def miss(self, name: str, arguments: Any = None) -> NoReturn:
         call = call_under_way()
-        found = FixtureNotFound(missing(name, call.tool_call_id if call else None, arguments, ()))
+        asked = missing(name, call.tool_call_id if call else None, arguments, ())
+        found = FixtureNotFound(replace(asked, is_of_agent_inside=True))
         self._misses.append(found)
         raise found
 

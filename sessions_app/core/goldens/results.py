@@ -31,6 +31,8 @@ class Played:
     """The step at which it stopped, for something there was another than in the recording."""
     words: str
     """The verdict of the replay."""
+    is_unplayable: bool = False
+    """Whether it stopped for something that no replay can play, such as an agent inside a tool that runs."""
     asked: int = 1
     """Runs that it was to produce: one, or as many samples as a live model was asked for."""
     enough: int = 1
@@ -79,6 +81,8 @@ def _result(samples: Sequence[Sample], played: Played) -> tuple[Result, str]:
     failed = next((sample for sample in samples if sample.outcome is False), None)
     if failed is not None:
         return "fail", _share(passed, played) + _failed(failed)
+    if played.is_unplayable:
+        return "could_not_run", played.words
     if played.stopped_at is not None:
         return "fail", f"Behaves differently from step {played.stopped_at} on: {played.words}"
     return "nothing_covered", _share(passed, played) + _uncovered(samples, played)

@@ -340,6 +340,8 @@ def missed_facts(miss: FixtureMiss) -> JsonObject:
     asked: JsonObject = {"tool": miss.tool_name, "arguments": miss.arguments, "call_id": miss.call_id}
     if miss.request is not None:
         asked["http"] = miss.request.to_json()
+    if miss.is_of_agent_inside:
+        asked["is_of_agent_inside"] = True
     return {"asked_for": asked, "nearest": nearest}
 
 

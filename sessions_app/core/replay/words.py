@@ -160,6 +160,8 @@ class ReplayFacts:
     """What the code of today did by itself where the replay first went another way."""
     request: str | None = None
     """Method and address that a tool sent and no recorded exchange answers."""
+    asked_inside: str | None = None
+    """What another agent asked for, inside of the run; no recording answers for that."""
 
     @property
     def tools_that_ran(self) -> int:
@@ -270,6 +272,9 @@ def _left_over(facts: ReplayFacts) -> str:
 def _fixture_missing(facts: ReplayFacts) -> str:
     if facts.request is not None:
         return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded exchange answers {shortened(facts.request)}"
+    if facts.asked_inside is not None:
+        place = _at(facts.stopped_at)
+        return f"Could not run: the code{place} runs another agent, and nothing recorded answers {facts.asked_inside}"
     step = "a tool call" if facts.stopped_at is None else f"step {facts.stopped_at}"
     return f"Could not run: fixture for {step} missing"
 
