@@ -141,7 +141,7 @@ def _played(golden: Golden, replay: Replay) -> Played:
     return Played(
         ran=made is not None and replay.state == ReplayState.DONE,
         stopped_at=None if made is not None and made.status in ("ok", "error") else facts.stopped_at,
-        is_unplayable=facts.asked_inside is not None,
+        is_unplayable=bool(facts.agents_not_played),
         words=verdict_in_words(facts),
         asked=asked,
         enough=golden.order.get("at_least") or asked,

@@ -133,6 +133,8 @@ def _error(replay: Replay) -> str | None:
     sent = asked.get("http")
     if sent is not None:
         return f"{asked.get('tool')} sent {sent['method']} {sent['url']}: {sent['reason']}."
+    if "agents_not_played" in replay.facts:
+        return f"No recorded answer of {asked.get('tool')}."
     return f"No recorded answer for {asked.get('tool')} with these arguments."
 
 
@@ -177,18 +179,13 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         samples=samples_of(replay) if replay.mode == ReplayMode.LIVE else None,
         effect=_effect(replay),
         request=_request(replay),
-        asked_inside=_asked_inside(replay),
+        agents_not_played=facts.get("agents_not_played", ()),
     )
 
 
 def _request(replay: Replay) -> str | None:
     sent = (replay.facts.get("asked_for") or {}).get("http")
     return f"{sent['method']} {sent['url']}" if sent else None
-
-
-def _asked_inside(replay: Replay) -> str | None:
-    asked = replay.facts.get("asked_for") or {}
-    return asked["tool"] if asked.get("is_of_agent_inside") else None
 
 
 def _parts(replay: Replay, order: Order) -> Parts | None:

@@ -201,8 +201,22 @@ def test_an_agent_inside_of_a_tool_has_no_answer():
     result = replayed_by(then, own(delegating()), runs_tools=True)
 
     assert place(result)[:2] == ("fixture_missing", 2)
-    asked = result.facts["asked_for"]
-    assert (asked["tool"], asked["is_of_agent_inside"]) == ("the model of agent 'inner'", True)
+    assert result.facts["asked_for"]["tool"] == "the model of agent 'inner'"
+    assert (result.facts["agents_not_played"], place(result)[2]) == (["inner"], "response")
+
+
+def test_an_agent_that_no_tool_ran_then_is_not_one_that_is_merely_not_played():
+    agent: Agent[None, str] = Agent(Scripted(says(call("delegate", {"task": "t"}, "d")), says("Done.")), name="outer")
+    agent.tool_plain(name="delegate", description="Delegate.")(plain_delegate)
+    then = recorded_run(lambda: Play(agent, "Go"))
+    result = replayed_by(then, own(delegating()), runs_tools=True)
+
+    assert place(result)[:2] == ("fixture_missing", 2)
+    assert "agents_not_played" not in result.facts
+
+
+async def plain_delegate(task: str) -> str:
+    return "Inner."
 
 
 def test_a_tool_that_runs_no_agent_any_more_is_a_difference_at_its_step():

@@ -197,17 +197,17 @@ def test_a_replay_that_stopped_at_a_difference_before_anything_could_be_judged_h
     assert body["words"].startswith("Behaves differently from step 1 on")
 
 
-def test_a_golden_whose_tool_runs_another_agent_could_not_run(shop):
-    """No recording answers for that agent, so nothing is known of the code."""
+def test_a_scene_whose_tool_runs_another_agent_could_not_be_played_and_is_no_other_behaviour(shop):
     queued = run(shop, keep(shop, replay={"mode": "code_and_tools", "agent": "old"}).json()["golden_id"])
     post_run(shop, make_record("stopped", user_id="u_1", status="cut_off", origin="replay"))
-    asked = {"tool": "the model of agent 'sub'", "arguments": None, "call_id": "d", "is_of_agent_inside": True}
-    end("stopped", verdict="fixture_missing", divergence={"step": 3, "path": "arguments"}, facts={"asked_for": asked})
+    at = {"step": 3, "path": "response", "recorded": None, "replayed": "the model of agent 'sub'"}
+    facts = {"agents_not_played": ["sub"], "asked_for": {"tool": "the model of agent 'sub'"}}
+    end("stopped", verdict="fixture_missing", divergence=at, facts=facts)
 
     body = read(shop, queued)
     assert (body["result"], body["checks"][0]["passed"]) == ("could_not_run", None)
     assert body["words"] == (
-        "Could not run: the code at step 3 runs another agent, and nothing recorded answers the model of agent 'sub'"
+        "Could not run: the tool of step 3 runs another agent (sub), whose answers are not in this recording"
     )
 
 

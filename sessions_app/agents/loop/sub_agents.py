@@ -75,8 +75,8 @@ class SubAgentPolicy(AbstractCapability[Any]):
 
     def miss(self, name: str, arguments: Any = None) -> NoReturn:
         call = call_under_way()
-        asked = missing(name, call.tool_call_id if call else None, arguments, ())
-        found = FixtureNotFound(replace(asked, is_of_agent_inside=True))
+        missed = missing(name, call.tool_call_id if call else None, arguments, ())
+        found = FixtureNotFound(replace(missed, is_of_agent=True))
         self._misses.append(found)
         raise found
 

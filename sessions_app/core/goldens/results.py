@@ -29,10 +29,10 @@ class Played:
     """Whether the loop was played at all."""
     stopped_at: int | None = None
     """The step at which it stopped, for something there was another than in the recording."""
+    is_unplayable: bool = False
+    """Whether it stopped at what no replay plays, and nothing is known to be another."""
     words: str
     """The verdict of the replay."""
-    is_unplayable: bool = False
-    """Whether it stopped for something that no replay can play, such as an agent inside a tool that runs."""
     asked: int = 1
     """Runs that it was to produce: one, or as many samples as a live model was asked for."""
     enough: int = 1

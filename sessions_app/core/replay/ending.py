@@ -331,7 +331,15 @@ def _missed(plan: ReplayPlan, miss: FixtureMiss, *, behind: PlannedAnswer | None
     step = _step_of_call(plan, miss.call_id, behind=behind)
     path, recorded, replayed = _denied(plan, step, miss) or missed_field(miss)
     found = Divergence(step=step, path=path, recorded=recorded, replayed=replayed)
-    return Trouble(verdict="fixture_missing", divergence=found, facts=missed_facts(miss))
+    return Trouble(
+        verdict="fixture_missing", divergence=found, facts=missed_facts(miss) | _not_played(plan, step, miss)
+    )
+
+
+def _not_played(plan: ReplayPlan, step: int, miss: FixtureMiss) -> JsonObject:
+    """Agents that ran in this call then, and are not played inside of this replay: nothing is known to differ."""
+    then: list[JsonValue] = [each.name for each in plan.run.steps if (each.kind, each.parent) == ("agent", step)]
+    return {"agents_not_played": then} if then and miss.is_of_agent else {}
 
 
 def missed_facts(miss: FixtureMiss) -> JsonObject:
@@ -340,8 +348,6 @@ def missed_facts(miss: FixtureMiss) -> JsonObject:
     asked: JsonObject = {"tool": miss.tool_name, "arguments": miss.arguments, "call_id": miss.call_id}
     if miss.request is not None:
         asked["http"] = miss.request.to_json()
-    if miss.is_of_agent_inside:
-        asked["is_of_agent_inside"] = True
     return {"asked_for": asked, "nearest": nearest}
 
 
@@ -360,6 +366,8 @@ def missed_field(miss: FixtureMiss) -> _Field:
     if miss.request is not None:
         found = miss.request.difference
         return found.path, found.recorded, found.rebuilt
+    if miss.is_of_agent:
+        return "response", None, miss.tool_name
     if not miss.nearest:
         return "arguments", None, miss.arguments
     nearest = miss.nearest[0].call

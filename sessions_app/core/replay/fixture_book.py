@@ -28,8 +28,8 @@ class FixtureMiss:
     nearest: tuple[Fixture, ...]
     request: RequestMiss | None = None
     """The request that the tool sent, where its own function runs and this is what has no answer."""
-    is_of_agent_inside: bool = False
-    """Whether another agent asked for it, inside of the run: recordings do not answer for those."""
+    is_of_agent: bool = False
+    """Whether another agent that the code ran asked for it."""
 
 
 class FixtureBook:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sessions_app.core.base64_data import without_base64
 from sessions_app.core.clipping import one_line, shortened
 from sessions_app.core.fork.report import ForkFacts, Samples, fork_in_words
-from sessions_app.core.judge.reading import count
+from sessions_app.core.judge.reading import count, join_words
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.place_words import place_in_words
 from sessions_app.core.replay.parts import Parts
@@ -160,8 +160,8 @@ class ReplayFacts:
     """What the code of today did by itself where the replay first went another way."""
     request: str | None = None
     """Method and address that a tool sent and no recorded exchange answers."""
-    asked_inside: str | None = None
-    """What another agent asked for, inside of the run; no recording answers for that."""
+    agents_not_played: Sequence[str] = ()
+    """Agents that ran inside of the tool at which it stopped, then as now."""
 
     @property
     def tools_that_ran(self) -> int:
@@ -272,10 +272,12 @@ def _left_over(facts: ReplayFacts) -> str:
 def _fixture_missing(facts: ReplayFacts) -> str:
     if facts.request is not None:
         return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded exchange answers {shortened(facts.request)}"
-    if facts.asked_inside is not None:
-        place = _at(facts.stopped_at)
-        return f"Could not run: the code{place} runs another agent, and nothing recorded answers {facts.asked_inside}"
     step = "a tool call" if facts.stopped_at is None else f"step {facts.stopped_at}"
+    if facts.agents_not_played:
+        inner = join_words(list(facts.agents_not_played))
+        return (
+            f"Could not run: the tool of {step} runs another agent ({inner}), whose answers are not in this recording"
+        )
     return f"Could not run: fixture for {step} missing"
 
 
@@ -355,6 +357,8 @@ def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False) -> st
         return NEXT_ACTIONS_OF_FORKS[replay.verdict]
     if replay.verdict == "reproduced" and has_odd_step:
         return _FIRST_ODD_STEP
+    if replay.agents_not_played:
+        return "Replay this run with frozen tools, and the other agent's run by itself."
     if replay.verdict == "could_not_run" and replay.is_cold:
         return _COLD
     return NEXT_ACTIONS[replay.verdict]
