@@ -176,7 +176,7 @@ class ObservedComparison:
         found = None
         if recorded.arguments is not None:
             found = first_mismatch(one, other, raw=one, path="arguments", tally=self.tally)
-        found = found or self._of_given(step, observed, self.tally)
+        found = found or (self._of_given(step, observed, self.tally) if is_answered_by_tool(call) else None)
         if found is not None:
             return found
         if call.outcome == "crashed" and not same_error(step.error, observed.error):
