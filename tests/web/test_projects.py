@@ -107,7 +107,7 @@ def test_what_would_be_refused_is_not_offered_for_the_last_administrator(shop, a
 
     page = ann.get(SETTINGS).content.decode()
     assert own not in page
-    assert "the only one" in page
+    assert "the only administrator" in page
     assert page.count(of_bob) == 2
 
     ann.post(f"{SETTINGS}/{of_bob}role", {"role": "admin"})
