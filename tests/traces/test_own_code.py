@@ -10,11 +10,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel
-from pydantic_ai import Agent
+from pydantic_ai import Agent, TextOutput
 from pydantic_ai.capabilities import Instrumentation
 from pydantic_ai.models.instrumented import InstrumentationSettings
 
 from sessions_app.core.assembly.run import assemble
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
 from sessions_app.core.spans.span import Span
 from tests.agents.own_agents import own, place, replayed_by
@@ -58,6 +59,21 @@ class Order(BaseModel):
 def booking(output: Any) -> Play:
     answer = says(call("final_result", {"order_id": "ORD-1"}, "o"))
     return Play(Agent(Scripted(answer), name="booker", output_type=output), "Book")
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
+@pytest.mark.parametrize("version", [2, 3, 5])
+@pytest.mark.filterwarnings("ignore:Instrumentation format versions")
+def test_a_function_that_made_the_output_of_a_text_is_no_call_that_a_model_asked_for(version):
+    play = Play(Agent(Scripted(says("two words")), name="counting", output_type=TextOutput(count_words)), "Count")
+    run = run_of_spans(play, version)
+
+    assert [(step.kind, step.name) for step in run.steps[-2:]] == [("model", "scripted-1"), ("other", "count_words")]
+    assert [reason.code for reason in judge(run).reasons] == ["output_made_by_code"]
+    assert replayed_by(run, own(play)).verdict == "reproduced"
 
 
 def test_another_output_type_is_a_difference():

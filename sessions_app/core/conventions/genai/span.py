@@ -11,7 +11,7 @@ from sessions_app.core.conventions.genai import requests
 from sessions_app.core.conventions.genai.agents import add_agent_run
 from sessions_app.core.conventions.genai.events import Told, told_by, told_in_list
 from sessions_app.core.conventions.genai.identity import add_identity
-from sessions_app.core.conventions.genai.kinds import kind_of
+from sessions_app.core.conventions.genai.kinds import is_output_function, kind_of
 from sessions_app.core.conventions.genai.messages import (
     answer_of,
     finish_reason_of,
@@ -21,7 +21,7 @@ from sessions_app.core.conventions.genai.messages import (
 )
 from sessions_app.core.conventions.genai.retrieval import RESULT, add_retrieval
 from sessions_app.core.conventions.genai.said import Said, details_of, said_by
-from sessions_app.core.conventions.genai.tool_runs import add_tool_run
+from sessions_app.core.conventions.genai.tool_runs import add_output_function, add_tool_run
 from sessions_app.core.conventions.genai.tools_added import with_tools_added
 from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.conventions.told_twice import (
@@ -98,6 +98,8 @@ def _add_operation(reading: Reading, said: Said, told: Told | None, span: Span) 
             add_retrieval(reading, said, span)
         case "handoff":
             _add_handoff(reading, said)
+        case "chain" if is_output_function(said):
+            add_output_function(reading, said)
         case _:
             add_agent_run(reading, said, told)
 

@@ -46,6 +46,13 @@ def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
         reading.is_result_quoted = any(str(said.peek(name)).startswith('"') for name in _RESULT)
 
 
+def add_output_function(reading: Reading, said: Said) -> None:
+    """What went into it, and what it made of that."""
+    reading.name = said.take(as_text, "gen_ai.tool.name")
+    reading.input = next(iter(_attribute(said, *_ARGUMENTS)), None)
+    reading.output = next(iter(_attribute(said, *_RESULT)), None)
+
+
 def _are_told_otherwise(left: _Captured, right: _Captured) -> bool:
     pairs = zip(left, right, strict=False)
     return any(is_value_told_otherwise(plain(one), plain(other)) for one, other in pairs)
