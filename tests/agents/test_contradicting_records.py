@@ -16,7 +16,7 @@ from sessions_app.core.formats.native import encode_native, parse_native
 from tests.agents.test_odd_fields import Record, reproduces, small_record
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, replayed
-from tests.recorder.scenarios import Play, Scenario, call, model_retry, says, support_agent
+from tests.recorder.scenarios import Play, Scenario, call, model_retry, one_tool, says, support_agent
 
 MAIL = {"kind": "tool", "tool_name": "send_mail", "arguments": {}, "result": "sent"}
 
@@ -120,3 +120,15 @@ def test_a_decision_on_a_call_that_nobody_waits_for_is_judged(prior: list[Any]):
         "call_contradicted",
         None,
     )
+
+
+@pytest.mark.parametrize("name", ["description", "parameters_json_schema"])
+def test_a_definition_that_the_parameters_tell_in_part_and_the_tools_in_full_is_not_called_proven(name: str):
+    record: Record = json.loads(last_record(Scenario(one_tool), "run"))
+    del record["parameters"][0]["function_tools"][0][name]
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    tool = record["parameters"][0]["function_tools"][0]["name"]
+    assert (result.verdict, result.facts["proof"]["parameters"]["state"]) == ("reproduced", "not_comparable")
+    assert f"lack the {name} of {tool}, which its tools have" in result.facts["proof"]["parameters"]["reason"]

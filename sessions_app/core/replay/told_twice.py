@@ -8,12 +8,12 @@ import re
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
-from sessions_app.core.judge.reading import first_requests, is_of_recorder, main_models, step_name
-from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.judge.reading import first_requests, is_of_recorder, main_models, object_of, step_name
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.proof import TAKEN
-from sessions_app.core.run import EXCHANGES, AgentCall, Run, Step
+from sessions_app.core.run import EXCHANGES, AgentCall, ModelCall, Run, Step
 
 
 def other_instructions(run: Run) -> int:
@@ -138,7 +138,7 @@ def tools_told_otherwise(run: Run) -> str | None:
         name, step = doubled
         return f"{step_name(step)} has {name} twice among its tools"
     if not run.is_told_by_others:
-        return None
+        return _told_in_part(run)
     changed = _redefined(run)
     if changed is not None:
         name, step = changed
@@ -147,6 +147,26 @@ def tools_told_otherwise(run: Run) -> str | None:
     if step is None:
         return None
     return f"{step_name(step)} offers other tools than the request before it, and was {TAKEN}"
+
+
+def _told_in_part(run: Run) -> str | None:
+    """What the parameters leave out counts as not recorded, and stands in the table of tools all the same."""
+    for step, call in main_models(run):
+        told = {tool.value.get("name"): tool.value for tool in call.tools or ()}
+        for tool in _offered(call):
+            name, whole = tool.get("name"), told.get(tool.get("name"), {})
+            lack = next((each for each in _DEFINITION if whole.get(each) is not None and each not in tool), None)
+            if lack is not None:
+                return f"the parameters of {step_name(step)} lack the {lack} of {name}, which its tools have"
+    return None
+
+
+def _offered(call: ModelCall) -> list[JsonObject]:
+    tools = object_of(call.parameters).get("function_tools")
+    return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+
+
+_DEFINITION = ("description", "parameters_json_schema")
 
 
 def _doubled(run: Run) -> tuple[JsonValue, Step] | None:
