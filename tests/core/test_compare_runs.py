@@ -539,6 +539,22 @@ def test_ids_of_nested_runs_are_counted_and_can_be_shown():
     assert compare_runs(one, one).ignored == compare_runs(one, untold).ignored == ()
 
 
+def test_packages_that_one_process_alone_had_loaded_are_counted_and_other_versions_are_a_difference():
+    one, less, other = (
+        replace(make_run(), code=CodeInfo(versions={"python": "3.11", **more}))
+        for more in ({"openai": "2", "mcp": "1"}, {"openai": "2"}, {"openai": "3"})
+    )
+
+    comparison, shown = compare_runs(one, less), compare_runs(one, less, without(["loaded-packages"]))
+
+    assert comparison.identical
+    assert {each.rule.key: each.count for each in comparison.ignored} == {"loaded-packages": 1}
+    assert [each.divergence and each.divergence.path for each in (shown, compare_runs(one, other))] == [
+        "code.versions.mcp",
+        "code.versions.openai",
+    ]
+
+
 @pytest.mark.parametrize(("text", "path"), [('{"a": 1}', None), ('{"a": 1.0}', "output.a"), ("a: 1", "output")])
 def test_an_output_and_the_text_that_spells_it_are_counted_and_can_be_shown(text: str, path: str | None):
     one, other = (replace(make_run(), output=each) for each in (Payload.of_text(text), Payload.of_json({"a": 1})))

@@ -147,6 +147,14 @@ VOLATILE_RULES: VolatileRules = (
         place=re.compile(r"^source$"),
     ),
     VolatileRule(
+        key="loaded-packages",
+        name="packages that one of two processes had loaded",
+        why="A process names all that it has loaded, used or not; versions that both name are compared.",
+        ending="",
+        place=re.compile(r"^code\.versions[.\[]"),
+        are_alike=lambda left, right: not (isinstance(left, str) and isinstance(right, str)),
+    ),
+    VolatileRule(
         key="other-fields",
         name="fields of a run or a step that are not compared",
         why="The record format does not know them, or they repeat or do not affect what was done, such as tool_kind.",
