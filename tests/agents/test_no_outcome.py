@@ -7,10 +7,12 @@ import json
 import pytest
 from pydantic_ai import ModelRetry
 
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.replay.produce import produced_run
 from tests.agents.own_agents import own, recorded_run, replayed_by
 from tests.agents.test_odd_fields import Record, holders, reproduces, small_record
 from tests.recorder.replaying import assert_promise_kept
-from tests.recorder.scenarios import Play, says, support_agent
+from tests.recorder.scenarios import Play, Refund, call, says, support_agent
 
 
 def with_last(text: str, **fields: str) -> Record:
@@ -76,3 +78,28 @@ def test_behind_the_recording_nothing_is_proven_of_the_requests(refuses, part):
 
     assert (result.facts["proof"]["requests"], result.facts["proof"]["parameters"]) == (part, part)
     assert result.facts["proof"]["same_steps"] == 1
+
+
+def with_fee(amount: float) -> Play:
+    agent = support_agent(says(call("final_result", {"order_id": "ORD-1", "amount": 5}, "o")), output_type=Refund)
+
+    @agent.output_validator
+    def fee(refund: Refund) -> Refund:
+        return refund.model_copy(update={"amount": amount})
+
+    return Play(agent, "Refund?")
+
+
+def test_a_field_of_the_output_that_code_changes_is_named_by_the_replay_and_by_the_comparison():
+    run = recorded_run(lambda: with_fee(1.5))
+
+    result = replayed_by(run, own(with_fee(9.0)))
+
+    found = result.divergence
+    assert found is not None
+    assert result.observations is not None
+    assert (found.path, found.recorded, found.replayed) == ("output.amount", 1.5, 9.0)
+    made = produced_run(run, result.observations, run_id="again")
+    compared = compare_runs(run, made).divergence
+    assert compared is not None
+    assert compared.path == "output.amount"

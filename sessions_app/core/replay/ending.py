@@ -22,6 +22,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.awaited import are_told_in_saved_order
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, is_same_call, recorded_arguments
+from sessions_app.core.replay.matching import Tally, first_mismatch
 from sessions_app.core.replay.model_part import model_part, untold_fields
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
@@ -405,6 +406,10 @@ def other_outcome(run: Run, ending: Ending) -> Divergence | None:
     if ending.output is not None and (run.output is None or same_output(run.output, ending.output)):
         return None
     recorded, replayed = _shown(run.output, ending.output)
+    if isinstance(recorded, dict) and isinstance(replayed, dict):
+        found = first_mismatch(recorded, replayed, raw=recorded, path="output", tally=Tally())
+        if found is not None:
+            return Divergence(step=last, path=found.path, recorded=found.recorded, replayed=found.rebuilt)
     return Divergence(step=last, path="output", recorded=recorded, replayed=replayed)
 
 
