@@ -74,6 +74,27 @@ def test_a_changed_tool_description_is_found(recorded: Run):
     assert verdict_of(record) == ("diverged", 1, "parameters.function_tools[0].description")
 
 
+@pytest.mark.parametrize(
+    ("without", "reason"),
+    [
+        (
+            ("parameters",),
+            "the definitions of tools were recorded; how they were offered and the output schema were not",
+        ),
+        (("parameters", "tools"), "tools and output schema were not recorded"),
+    ],
+)
+def test_the_proof_says_what_was_recorded_of_the_tools(recorded: Run, without: tuple[str, ...], reason: str):
+    record = record_of(recorded)
+    for step in record["steps"]:
+        for field in without:
+            step.pop(field, None)
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert result.facts["proof"]["parameters"] == {"state": "not_comparable", "reason": reason}
+
+
 def test_a_description_that_changes_between_requests_without_being_registered_is_found(recorded: Run):
     record = record_of(recorded)
     for step in record["steps"]:

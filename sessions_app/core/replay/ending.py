@@ -586,7 +586,7 @@ def _not_made_again(run: Run) -> str | None:
 
 
 def _parameters(played: Played) -> Part:
-    found = _comparable(played, "parameters", "tools and output schema were not recorded")
+    found = _comparable(played, "parameters", _untold_parameters(played.plan.run))
     untold = untold_fields(played.not_captured, "parameters.")
     told = tools_told_otherwise(played.plan.run)
     if found == PROVEN and told is not None:
@@ -596,6 +596,13 @@ def _parameters(played: Played) -> Part:
     if found == PROVEN and played.has_taken_schemas:
         return not_comparable("the tools agree; the output schema was taken from the recording")
     return found
+
+
+def _untold_parameters(run: Run) -> str:
+    has_tools = any(call.tools for _, call in run.model_calls)
+    if has_tools:
+        return "the definitions of tools were recorded; how they were offered and the output schema were not"
+    return "tools and output schema were not recorded"
 
 
 def _state(played: Played) -> Part:
