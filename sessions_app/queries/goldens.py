@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from django.db.models import Case, OuterRef, Prefetch, Q, QuerySet, Subquery, When
+from django.db.models import Prefetch, Q, QuerySet
 
+from sessions_app.core.goldens.results import Result, worst_of
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Run
 from sessions_app.models.replays import ReplayMode
+from sessions_app.queries.forks import agent_of
 
 _ANCESTORS = 8
 _RELATIVES = 20
@@ -40,10 +43,8 @@ def _ancestors(run: Run) -> list[Run]:
 
 
 def goldens_of(project: Project) -> QuerySet[Golden]:
-    """Each with its scene and the id of its newest run, newest first."""
-    newest = GoldenRun.objects.filter(golden=OuterRef("pk")).order_by("-pk").values("golden_run_id")[:1]
-    rows = Golden.objects.filter(project=project).select_related("run__session", "created_by")
-    return rows.annotate(newest_run_id=Subquery(newest)).order_by("-pk")
+    """Each with its scene, newest first."""
+    return Golden.objects.filter(project=project).select_related("run__session", "created_by").order_by("-pk")
 
 
 def exportable_goldens(project: Project) -> QuerySet[Golden]:
@@ -70,17 +71,9 @@ def deploy_before(batch: GoldenBatch) -> GoldenBatch | None:
 
 
 def goldens_about(run: Run) -> QuerySet[Golden]:
-    """Those whose scene is the run or was made of it, newest first; each with its newest run that was judged
-    (`last_run_id`, `last_result`) and the deploy that this run was for (`last_deploy`). One query."""
-    newest = GoldenRun.objects.filter(golden=OuterRef("pk"), result__isnull=False).order_by("-pk")
+    """Those whose scene is the run or was made of it, newest first."""
     scenes = Q(run=run) | Q(run__project=run.project_id, run__parent_run_id=run.run_id)
-    deploy = Case(When(batch__is_deploy=True, then="batch__label"))
-    found = Golden.objects.filter(scenes, project=run.project_id).annotate(
-        last_run_id=Subquery(newest.values("golden_run_id")[:1]),
-        last_result=Subquery(newest.values("result")[:1]),
-        last_deploy=Subquery(newest.annotate(deploy=deploy).values("deploy")[:1]),
-    )
-    return found.order_by("-pk")[:_RELATIVES]
+    return Golden.objects.filter(scenes, project=run.project_id).order_by("-pk")[:_RELATIVES]
 
 
 def unjudged_runs(run: Run) -> QuerySet[GoldenRun]:
@@ -105,10 +98,42 @@ def golden_run_by_id(project: Project, golden_run_id: str) -> GoldenRun | None:
     return golden_runs(GoldenRun.objects.filter(golden__project=project, golden_run_id=golden_run_id)).first()
 
 
-def newest_runs(goldens: Iterable[Golden]) -> dict[int, GoldenRun]:
-    """The newest run of each golden, by the golden's key. One query."""
-    names = [name for golden in goldens if (name := getattr(golden, "newest_run_id", None))]
-    return {run.golden_id: run for run in golden_runs(GoldenRun.objects.filter(golden_run_id__in=names))}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LastRuns:
+    """The runs of a golden that were made together with its newest one: those of one batch, or that one alone."""
+
+    runs: tuple[GoldenRun, ...]
+    """In the order in which they were asked for; at least one."""
+
+    @property
+    def result(self) -> Result | None:
+        """The worst of them; None while one is open."""
+        return worst_of(run.result for run in self.runs)  # type: ignore[misc]  # of ours, from a column
+
+    @property
+    def decider(self) -> GoldenRun:
+        """The first that has this result."""
+        return next(run for run in self.runs if run.result == self.result)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Those that came to this result, where others came to another one."""
+        deciding = [run for run in self.runs if run.result == self.result]
+        is_split = len(deciding) < len(self.runs)
+        return tuple(agent_of(run.replay) or "the rebuilt agent" for run in deciding) if is_split else ()
+
+
+def last_runs(goldens: Sequence[Golden]) -> dict[int, LastRuns]:
+    """By the key of the golden; nothing of those that never ran. Two queries."""
+    newest = GoldenRun.objects.filter(golden__in=[golden.pk for golden in goldens]).order_by("golden", "-pk")
+    heads = {run.golden_id: run for run in newest.distinct("golden").only("golden", "batch")}
+    alone, batches = [run.pk for run in heads.values()], {run.batch_id for run in heads.values()}
+    together = Q(pk__in=alone) | Q(batch__in=batches - {None}, golden__in=heads)
+    found: dict[int, list[GoldenRun]] = {}
+    for run in golden_runs(GoldenRun.objects.filter(together).order_by("pk")):
+        if run.batch_id == heads[run.golden_id].batch_id:
+            found.setdefault(run.golden_id, []).append(run)
+    return {key: LastRuns(runs=tuple(runs)) for key, runs in found.items()}
 
 
 def batch_by_id(project: Project, golden_batch_id: str) -> GoldenBatch | None:

@@ -18,7 +18,7 @@ from sessions_app.mapping.pieces import step_texts
 from sessions_app.mapping.references import payload_references, read_references
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.queries.forks import expectation_words, fork_rows
-from sessions_app.queries.goldens import goldens_about
+from sessions_app.queries.goldens import LastRuns, goldens_about, last_runs
 from sessions_app.queries.steps import GonePayload, StoredOrGone
 
 STEPS = 2000
@@ -41,7 +41,7 @@ _KIT_WORDS = {"partial": "captured in part", "contradictory": "contradictory"}
 
 
 def workflow_facts(run: models.Run) -> Facts:
-    """Six queries at most, whatever the run holds and however often it was replayed."""
+    """Eight queries at most, whatever the run holds and however often it was replayed."""
     recorded, is_part = _without_histories(run)
     lines = [line for line in run.kit.get("lines", []) if line["status"] != "captured"]
     missing = [f"{line['title']}: {_KIT_WORDS.get(line['status'], 'not captured')}" for line in lines]
@@ -58,19 +58,27 @@ def workflow_facts(run: models.Run) -> Facts:
         verdict_step=run.verdict_step,
         reasons=tuple(reason["message"] for reason in run.verdict_reasons),
         attempts=_attempts(run),
-        goldens=tuple(map(_golden, goldens_about(run))),
+        goldens=_goldens(run),
     )
 
 
-def _golden(golden: models.Golden) -> KeptGolden:
+def _goldens(run: models.Run) -> tuple[KeptGolden, ...]:
+    goldens = list(goldens_about(run))
+    last = last_runs(goldens)
+    return tuple(_golden(golden, last.get(golden.pk)) for golden in goldens)
+
+
+def _golden(golden: models.Golden, last: LastRuns | None) -> KeptGolden:
+    batch = last.decider.batch if last else None
     return KeptGolden(
         golden_id=golden.golden_id,
         name=golden.name,
         fails_on=golden.fails_on[0] if golden.fails_on else None,
         passes_on=golden.passes_on[0] if golden.passes_on else None,
-        last_run_id=getattr(golden, "last_run_id", None),
-        last_result=getattr(golden, "last_result", None),
-        last_deploy=getattr(golden, "last_deploy", None),
+        last_run_id=last.decider.golden_run_id if last else None,
+        last_result=last.result if last else None,
+        last_agents=last.agents if last else (),
+        last_deploy=batch.label if batch and batch.is_deploy else None,
     )
 
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.report import Outcome
+from sessions_app.core.goldens.results import Result, worst_of
 from sessions_app.core.replay.isolation import is_own_machine
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Replay
 from sessions_app.models.replays import OF_CODE
@@ -89,6 +90,17 @@ def outcomes_of(batch: GoldenBatch) -> list[Outcome]:
     settle(runs)
     before = _results_by_golden(deploy) if deploy else {}
     return [_outcome_of(run, before.get(run.golden_id, {})) for run in runs]
+
+
+def results_of(batches: Sequence[GoldenBatch]) -> dict[int, Result | None]:
+    """What each came to as a whole, by its key; those that are over are judged first."""
+    rows = GoldenRun.objects.filter(batch__in=[batch.pk for batch in batches])
+    settle(golden_runs(rows.filter(result=None)))
+    found: dict[int, list[Result | None]] = {batch.pk: [] for batch in batches}
+    counting = rows.filter(golden__quarantined_at=None).order_by()
+    for batch_id, result in counting.values_list("batch", "result").distinct():
+        found[batch_id].append(result)  # type: ignore[arg-type]  # one of ours, from a column
+    return {key: worst_of(results) for key, results in found.items()}
 
 
 def _results_by_golden(deploy: GoldenBatch) -> dict[int, dict[str | None, str]]:

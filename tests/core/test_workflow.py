@@ -172,7 +172,9 @@ def test_a_golden_that_can_fail_and_passed_last_is_the_end():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"last_result": None}, "has not been run"),
+        ({"last_result": None, "last_run_id": None}, "has not been run"),
+        ({"last_result": None}, "is running"),
+        ({"last_result": "fail", "last_agents": ("old",)}, "does not pass on the latest code with old."),
         ({"last_result": "fail"}, "does not pass"),
         ({"last_result": "could_not_run"}, "does not pass"),
         ({"fails_on": None}, "not known to fail"),

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -326,6 +327,46 @@ def test_a_deploy_is_noted_by_a_tick_and_listed(bob, bad):
 
     assert "Deploy of v2" in bob.get(answer.headers["Location"]).content.decode()
     assert f'href="{answer.headers["Location"]}">v2</a>' in bob.get(reverse("goldens", args=["shop"])).content.decode()
+
+
+def test_the_worst_of_the_runs_made_together_is_the_last_result(bob, bad, shop):
+    """Not the run that happened to be asked for last; and of the deploy too."""
+    golden = keep(bad)
+    good = run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad"})
+    bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["old", "new"], "label": "v2", "deploy": "1"})
+    failed, passed = golden.runs.order_by("pk")
+    end(failed, bad)
+    assert last_result_of(bob) == ("queued", "with new", "running")
+
+    end(passed, good)
+
+    assert last_result_of(bob) == ("failed", "with old", "failed")
+    assert "Last result of each: 1 failed" in words_of(bob.get(reverse("goldens", args=["shop"])))
+    told = words_of(bob.get(reverse("workflow", args=["shop", "chat"])))
+    assert "Its golden does not pass on the latest code with old." in told
+    assert "golden Own orders: failed with old after the deploy of v2" in told
+    assert "Nothing is left to do here." not in told
+
+    bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
+    assert "Its golden is running on the latest code." in words_of(bob.get(reverse("workflow", args=["shop", "chat"])))
+    end(golden.runs.order_by("pk").last(), good)
+    assert last_result_of(bob) == ("passed", "", "failed")
+
+
+def end(run, produced):
+    Replay.objects.filter(produced_run=produced).update(produced_run=None)
+    Replay.objects.filter(golden_run=run).update(state="done", verdict="diverged", produced_run=produced)
+
+
+def words_of(page):
+    return " ".join(re.sub(r"<[^>]+>", " ", page.content.decode()).split())
+
+
+def last_result_of(client):
+    """The state and the agents in the row of the only golden, and the state of the only deploy."""
+    page = words_of(client.get(reverse("goldens", args=["shop"])))
+    row, deploy = re.search(r"shown (queued|failed|passed) (with \w+)?", page), re.search(r"Deploys v2 (\w+)", page)
+    return row[1], row[2] or "", deploy[1]
 
 
 def test_the_list_costs_the_same_for_one_golden_and_for_many(bob, bad):

@@ -9,7 +9,7 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from sessions_app.core.clipping import one_line
-from sessions_app.core.goldens.results import EXIT_CODES, RESULT_WORDS, WORST_FIRST, Result
+from sessions_app.core.goldens.results import EXIT_CODES, RESULT_WORDS, WORST_FIRST, Result, worst_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.reports.run_report import code
 
@@ -55,10 +55,7 @@ _CHANGES: dict[tuple[Result | None, Result | None], Literal["broke", "repaired"]
 
 def overall(outcomes: Sequence[Outcome]) -> Result | None:
     """The worst result of those that count; `nothing_covered` where none does, None while one is open."""
-    results = {outcome.result for outcome in outcomes if outcome.counts}
-    if None in results:
-        return None
-    return next((result for result in WORST_FIRST if result in results), "nothing_covered")
+    return worst_of(outcome.result for outcome in outcomes if outcome.counts)
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,14 @@ RESULT_WORDS: dict[Result, str] = {
 EXIT_CODES: dict[Result, int] = {"pass": 0, "fail": 1, "could_not_run": 2, "nothing_covered": 3}
 """Of commands that run goldens; of several, the first of fail, could_not_run, nothing_covered, pass that occurs."""
 WORST_FIRST: tuple[Result, ...] = ("fail", "could_not_run", "nothing_covered", "pass")
+
+
+def worst_of(results: Iterable[Result | None]) -> Result | None:
+    """What runs that were made together came to; `nothing_covered` where there is none, None while one is open."""
+    found = set(results)
+    if None in found:
+        return None
+    return next((result for result in WORST_FIRST if result in found), "nothing_covered")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -32,13 +32,15 @@ class KeptGolden:
     fails_on: str | None
     """The first run that it is known to fail on; None where there is none."""
     last_run_id: str | None
-    """Its newest run that was judged; None where there is none."""
+    """Of the runs that were made last and together, the one that decides; None where it never ran."""
     last_result: str | None
-    """Of that run: `pass`, `fail` …"""
+    """The worst of those runs: `pass`, `fail` …; None while one is open."""
     passes_on: str | None = None
     """The first run that it is known to pass on."""
     last_deploy: str | None = None
-    """What had been deployed before that run, where it was for a deploy."""
+    """What had been deployed before those runs, where they were for a deploy."""
+    last_agents: tuple[str, ...] = ()
+    """With which it came to that result, where with others it came to another one."""
 
     @property
     def is_green(self) -> bool:
@@ -283,11 +285,17 @@ def _golden_words(golden: KeptGolden) -> str:
     if golden.is_green:
         after = f", after the deploy of {golden.last_deploy}" if golden.last_deploy else ""
         return f"Its golden fails on a bad run and passes on the latest code{after}."
-    if golden.last_result is None:
+    if golden.last_run_id is None:
         return "A golden is kept and has not been run."
+    if golden.last_result is None:
+        return "Its golden is running on the latest code."
     if golden.fails_on is None:
         return "A golden is kept that is not known to fail on any run."
-    return "Its golden does not pass on the latest code."
+    return f"Its golden does not pass on the latest code{_with_agents(golden)}."
+
+
+def _with_agents(golden: KeptGolden) -> str:
+    return f" with {', '.join(golden.last_agents)}" if golden.last_agents else ""
 
 
 def _red(goldens: list[KeptGolden]) -> list[Evidence]:
@@ -309,10 +317,10 @@ def _fixed(proven: list[Attempt], goldens: list[KeptGolden]) -> list[Evidence]:
 
 
 def _last_run(golden: KeptGolden) -> Evidence:
-    result = _RESULTS.get(golden.last_result or "", "not run")
+    result = _RESULTS.get(golden.last_result or "", "not run" if golden.last_run_id is None else "running")
     after = f" after the deploy of {golden.last_deploy}" if golden.last_deploy else ""
     green = "green: " if golden.is_green else ""
-    words = f"{green}golden {golden.name}: {result}{after}"
+    words = f"{green}golden {golden.name}: {result}{_with_agents(golden)}{after}"
     return Evidence(words=words, golden_id=golden.golden_id, golden_run_id=golden.last_run_id)
 
 

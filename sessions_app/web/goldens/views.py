@@ -23,19 +23,20 @@ from sessions_app.models import Golden, GoldenRun, Project, Run
 from sessions_app.models.replays import OF_CODE, ReplayMode
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.goldens import (
+    LastRuns,
     deploys_of,
     exportable_goldens,
     golden_by_id,
     golden_run_by_id,
     golden_runs,
     goldens_of,
+    last_runs,
     live_goldens,
-    newest_runs,
 )
 from sessions_app.queries.replays import queue_of
 from sessions_app.queries.run_lists import Page, runs_page
 from sessions_app.services.datasets import goldens_as_jsonl, runs_as_jsonl
-from sessions_app.services.golden_batches import run_batch
+from sessions_app.services.golden_batches import results_of, run_batch
 from sessions_app.services.golden_export import NotExportable, export_goldens
 from sessions_app.services.golden_runs import run_golden, settle
 from sessions_app.services.goldens import end_quarantine, quarantine, warnings_of
@@ -65,17 +66,19 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
     found = goldens_of(project)
     page = (found.filter(pk__lt=before) if before else found)[: PAGE + 1]
     shown = list(page)
-    newest = newest_runs(shown[:PAGE])
-    if settle(newest.values()):
+    last = last_runs(shown[:PAGE])
+    if settle(run for each in last.values() for run in each.runs):
         shown = list(page.all())
+    deploys = list(deploys_of(project)[:DEPLOYS])
+    results = results_of(deploys)
     context = {
         "project": project,
         "section": "goldens",
-        "rows": [(golden, newest.get(golden.pk), warnings_of(golden)) for golden in shown[:PAGE]],
-        "results": _results(newest.values()),
+        "rows": [(golden, last.get(golden.pk), warnings_of(golden)) for golden in shown[:PAGE]],
+        "results": _results(last.values()),
         "more_before": shown[PAGE - 1].pk if len(shown) > PAGE else None,
         "agents": registered_agents(),
-        "deploys": deploys_of(project)[:DEPLOYS],
+        "deploys": [(deploy, results[deploy.pk]) for deploy in deploys],
         "presets": PRESET_WORDS,
         "live_budget": goldens_in_words(project, live_goldens(project)),
         "may_change": has_role(request.user, project, "member"),
@@ -83,9 +86,9 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
     return render(request, "goldens/list.html", context)
 
 
-def _results(runs: Iterable[GoldenRun]) -> list[tuple[str, int]]:
-    """How many came to each result, the worst first."""
-    counted = Counter(run.result for run in runs)
+def _results(last: Iterable[LastRuns]) -> list[tuple[str, int]]:
+    """How many goldens came to each result, the worst first."""
+    counted = Counter(runs.result for runs in last)
     return [(state_of("golden", result).word, counted[result]) for result in WORST_FIRST if counted[result]]
 
 
