@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import F
 
 from sessions_app.models import Project, Run
-from sessions_app.queries.failure_groups import FailureGroup, grouped, groups_of
+from sessions_app.queries.failure_groups import AT, FailureGroup, grouped, groups_of
 
 SHOWN = 12
 _COUNTED = 1_000
@@ -22,17 +22,18 @@ class FailingNow:
     fresh: int
     """How many of all are new or rising."""
     latest: Run | None
-    """The newest of the runs that failed."""
+    """Of the runs of these groups, the one that began last."""
 
 
 def failing_now(project: Project, now: datetime) -> FailingNow:
     """Four queries."""
     recorded = Run.objects.filter(project=project, origin="recorded")
     rows = list(grouped(recorded, now).order_by((F("today") - F("day_before")).desc(), "-last_at")[:_COUNTED])
-    failed = recorded.filter(failure_group__isnull=False).select_related("session")
+    groups = groups_of(recorded, rows[:SHOWN], now)
+    failed = recorded.filter(failure_group__in=[group.fingerprint for group in groups]).select_related("session")
     return FailingNow(
-        groups=groups_of(recorded, rows[:SHOWN], now),
+        groups=groups,
         total=len(rows),
         fresh=sum(row["today"] > row["day_before"] for row in rows),
-        latest=failed.only("run_id", "session__session_id").order_by("-pk").first(),
+        latest=failed.only("run_id", "session__session_id").order_by(AT.desc(), "-pk").first(),
     )

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.core.strip import strip_of
 from sessions_app.models import Replay
-from sessions_app.web.badges import State, state_of
+from sessions_app.web.badges import State, expectation_of, state_of
 from sessions_app.web.frame import bar_facts, theme_of
 from sessions_app.web.keys import SHEET, keys_are_on
 
@@ -41,7 +41,10 @@ def state(table: str, value: str | None, suffix: object = "", css: str = "") -> 
 
 @register.simple_tag
 def replay_state(replay: Replay) -> SafeString:
-    """How a replay ended, with the step that it stopped at; its state while it has not ended."""
+    """How a replay ended, with the step that it stopped at; its state while it has not ended. Of a fork from which
+    something was expected, whether that came: that it differs is no news."""
+    if replay.expectation_met is not None:
+        return state("expectation", expectation_of(replay.expectation_met))
     if not replay.verdict:
         return state("replay", replay.state)
     stop = replay.stopped_at if replay.shown_verdict == "unknown_from_step" else None

@@ -126,6 +126,30 @@ def test_a_clock_that_is_ahead_makes_no_failure_later_than_its_arrival(shop):
     assert failing_now(shop, timezone.now()).groups[0].last_at <= timezone.now()
 
 
+def test_the_latest_failure_is_the_one_that_began_last_whenever_it_arrived(shop):
+    now = timezone.now()
+    fail(shop, "new", "order 1 is gone", at=now - timedelta(minutes=19))
+    fail(shop, "old", "connection reset", at=now - timedelta(hours=5))
+
+    latest = failing_now(shop, now).latest
+
+    assert latest is not None
+    assert latest.run_id == "new"
+
+
+def test_a_fork_that_ended_otherwise_than_expected_is_told_so(bob, shop):
+    run = send(shop, "r1")
+    ended = {"state": "done", "verdict": "diverged", "finished_at": timezone.now()}
+    of_run = {"project": shop, "run": run, "content": run.content, "number": 1}
+    Replay.objects.create(**of_run, **ended, mode="fork", expectation_met=False)
+
+    page = bob.get("/p/shop/").content.decode()
+
+    assert "fork #1" in page
+    assert "not as expected" in page
+    assert "diverged" not in page.partition('id="now-replays"')[2]
+
+
 def test_a_quiet_project_says_so(bob, shop):
     send(shop, "r1")
 

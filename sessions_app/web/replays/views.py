@@ -30,7 +30,6 @@ from sessions_app.services.forks import request_fork
 from sessions_app.services.replays import cancel_replay, request_replay
 from sessions_app.services.reports import report_of
 from sessions_app.web.access import project_page
-from sessions_app.web.badges import expectation_of
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.forks.report import asked_for, samples_context
 from sessions_app.web.htmx import HtmxHttpRequest
@@ -83,10 +82,10 @@ def replay(request: HtmxHttpRequest, project: Project, replay_id: str) -> HttpRe
     return render(request, "replays/replay.html", context)
 
 
-def _words_of(row: Replay) -> tuple[str, str, str]:
-    """What it is, how its samples ended, and the key of whether it ended as expected."""
+def _words_of(row: Replay) -> tuple[str, str]:
+    """What it is, and how its samples ended."""
     samples = samples_of(row)
-    return short_title_of(row), samples.words if samples else "", expectation_of(row.expectation_met)
+    return short_title_of(row), samples.words if samples else ""
 
 
 def _moves(row: Replay) -> bool:
