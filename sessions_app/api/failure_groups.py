@@ -28,7 +28,9 @@ class FailureGroupBody(Answer):
     runs: int
     first_at: Moment
     last_at: Moment
-    representative: str = Field(description="Newest run of the group that can be replayed.")
+    representative: str = Field(
+        description="Newest run of the group that can be replayed; its newest run where none can."
+    )
     attempts: list[dict[str, Any]] = Field(
         description="The newest replay of it with each agent: agent, replay_id, run_id and outcome, which is fixed, "
         "still_fails, fails_otherwise, could_not_run, not_known, or null while open."
@@ -62,7 +64,7 @@ def list_failure_groups(request: HttpRequest, q: str = "") -> JsonObject:
 
 @router.post("/failure-groups/replays", response={202: FailureReplays})
 def post_failure_replays(request: HttpRequest, wanted: FailureReplaysRequest) -> Status[JsonObject]:
-    """Replay the representative of each group with each agent. All are queued or none."""
+    """Replay the representative of each group that can be replayed, with each agent. All are queued or none."""
     groups = failure_groups(project_of(request), parse_query(wanted.q), timezone.now())
     chosen = [each for each in groups if wanted.runs is None or each.representative.run_id in wanted.runs]
     queued = replay_representatives(chosen, wanted.agents, mode=wanted.mode)

@@ -52,6 +52,10 @@ class FailureGroup:
     """How often on each of the last days, today last."""
 
     @property
+    def can_be_replayed(self) -> bool:
+        return self.representative.verdict != "cold"
+
+    @property
     def told(self) -> str:
         """What went wrong in the newest run."""
         return told_of(self.newest)

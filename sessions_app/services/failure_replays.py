@@ -17,11 +17,14 @@ def replay_representatives(
     groups: Sequence[FailureGroup], agents: Sequence[str], *, mode: str = "code_and_tools", user: User | None = None
 ) -> list[Replay]:
     """Queue a replay of each group's representative with each agent: all of them or none. They play on at a difference,
-    so that a fix is seen to its end. Raises `ForkError`, and `NotReplayable` for a mode that is none."""
-    if not groups or not agents:
-        raise ForkError("Name at least one failure group and one agent.", field="agents" if groups else "runs")
+    so that a fix is seen to its end. Groups of which no run can be replayed are left out. Raises `ForkError`, and
+    `NotReplayable` for a mode that is none."""
+    chosen = [group for group in groups if group.can_be_replayed]
+    if not chosen or not agents:
+        words = "Name at least one failure group that can be replayed, and one agent."
+        raise ForkError(words, field="agents" if chosen else "runs")
     with transaction.atomic():
-        return [_replay(group, agent, mode, user) for group in groups for agent in dict.fromkeys(agents)]
+        return [_replay(group, agent, mode, user) for group in chosen for agent in dict.fromkeys(agents)]
 
 
 def _replay(group: FailureGroup, agent: str, mode: str, user: User | None) -> Replay:

@@ -8,6 +8,11 @@ from sessions_app.models import Replay, Run
 from tests.builders import make_record, make_tool_step, post_run, project_client
 
 pytestmark = pytest.mark.django_db
+MODEL = {
+    "kind": "model",
+    "request": {"messages": [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Find it."}]}]},
+    "response": {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "find", "args": {}}]},
+}
 LATE = {"type": "TimeoutError", "message": "no answer after 60 s"}
 
 
@@ -28,7 +33,7 @@ def shop():
 
 
 def run_of(run_id, **fields):
-    return make_record(run_id, make_tool_step("find", result=["a"]), **fields)
+    return make_record(run_id, MODEL, make_tool_step("find", result=["a"]), **fields)
 
 
 def groups(client, query=""):

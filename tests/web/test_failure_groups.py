@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from sessions_app.models import Replay
 from tests.web.making import HOSTILE, client_of, make_user
-from tests.web.records import load_record
+from tests.web.records import load_record, model_step
 
 pytestmark = pytest.mark.django_db
 PAGE = "/p/shop/goldens/failures"
@@ -21,7 +21,7 @@ def agents(settings):
 @pytest.fixture
 def failed(shop):
     error = {"type": "TimeoutError", "message": f"late {HOSTILE}"}
-    return load_record(shop, run_id="late", session_id="chat", status="error", error=error)
+    return load_record(shop, run_id="late", session_id="chat", status="error", error=error, steps=[model_step()])
 
 
 def test_a_group_is_replayed_by_ticks_and_its_outcome_shown(bob, failed, shop):
@@ -46,6 +46,17 @@ def test_what_cannot_be_asked_for_is_said(bob, failed):
     assert "Name at least one" in bob.post(f"{PAGE}/replay", {"group": ["late"]}, follow=True).content.decode()
     assert bob.get(PAGE, {"q": "steps:x"}).status_code == 400
     assert "No failed run matches" in bob.get(PAGE, {"q": "run:other"}).content.decode()
+
+
+def test_a_group_of_which_no_run_can_be_replayed_says_so_and_is_not_replayed(bob, failed, shop):
+    load_record(shop, run_id="bare", session_id="bare", status="error", error={"type": "KeyError", "message": "no"})
+
+    page = bob.get(PAGE).content.decode()
+    bob.post(f"{PAGE}/replay", {"agent": ["new"]})
+
+    assert page.count("none can be replayed") == 1
+    assert 'value="bare"' not in page
+    assert [each.run.run_id for each in Replay.objects.all()] == ["late"]
 
 
 def test_viewers_see_groups_and_replay_none(shop, failed):
