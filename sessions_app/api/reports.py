@@ -19,7 +19,9 @@ from sessions_app.api.schemas import ReportFormat
 from sessions_app.core.payload import compact_json
 from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.models import Replay, Run
-from sessions_app.services.reports import report_of, report_of_run
+from sessions_app.queries.goldens import golden_of
+from sessions_app.services.golden_runs import report_of_replay
+from sessions_app.services.reports import report_of_run
 
 router = Router(auth=FullKeyHolder())
 
@@ -35,13 +37,18 @@ def get_report(request: HttpRequest, run_id: str, format: ReportFormat = "json")
 def get_replay_report(request: HttpRequest, replay_id: str, format: ReportFormat = "json") -> HttpResponse:
     """Get the report of one replay or fork. As `json`, `md`, `txt` or `html`."""
     replay = find_replay(request, replay_id)
-    pages = {"This report": _replay_page(replay), "The recorded run": _run_page(replay.run)}
-    return _answer(request, report_of(replay), pages, format)
+    pages = _golden_page(replay) | {"This report": _replay_page(replay), "The recorded run": _run_page(replay.run)}
+    return _answer(request, report_of_replay(replay), pages, format)
 
 
 def _run_page(run: Run) -> str:
     page = reverse("session", args=[run.project.slug, run.session.session_id])
     return f"{page}?{urlencode({'run': run.run_id})}"
+
+
+def _golden_page(replay: Replay) -> dict[str, str]:
+    golden = golden_of(replay)
+    return {"The golden": reverse("golden", args=[replay.project.slug, golden.golden_id])} if golden else {}
 
 
 def _replay_page(replay: Replay) -> str:
@@ -62,7 +69,7 @@ def report_page(about: str, verdict: str | None, text: str) -> str:
 
 
 def _as_page(report: ReproductionReport) -> str:
-    return report_page(report.run_id, report.verdict, as_text(report))
+    return report_page(report.run_id, report.headline, as_text(report))
 
 
 _FORMATS: dict[ReportFormat, tuple[Callable[[ReproductionReport], bytes | str], str]] = {

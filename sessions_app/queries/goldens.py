@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, Q, QuerySet
 
 from sessions_app.core.goldens.results import Result, worst_of
-from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Run
+from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.forks import agent_of
 
@@ -84,6 +84,11 @@ def unjudged_runs(run: Run) -> QuerySet[GoldenRun]:
 
 def golden_by_id(project: Project, golden_id: str) -> Golden | None:
     return Golden.objects.filter(project=project, golden_id=golden_id).select_related("run__session", "project").first()
+
+
+def golden_of(replay: Replay) -> Golden | None:
+    """Whose run the replay is."""
+    return Golden.objects.filter(runs__replay=replay).first() if replay.is_golden else None
 
 
 def golden_runs(golden_runs: QuerySet[GoldenRun]) -> QuerySet[GoldenRun]:

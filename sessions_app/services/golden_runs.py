@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from replay_goldens.checks import judge, read_checks
 from replay_goldens.judged import Check
-from sessions_app.core.goldens.results import GoldenResult, Played, Sample, result_of
+from sessions_app.core.goldens.results import GoldenResult, Played, Result, Sample, result_of
 from sessions_app.core.goldens.traces import missing_tools, trace_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import verdict_in_words
+from sessions_app.core.reports.run_report import GoldenVerdict, ReproductionReport
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_content, load_run
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayMode, ReplayState
 from sessions_app.queries.forks import agent_of
+from sessions_app.queries.goldens import golden_runs
 from sessions_app.services.goldens import note_evidence
 from sessions_app.services.observed_replays import take_in_observed, take_in_unobserved
 from sessions_app.services.replays import checked_order, queue_replay
-from sessions_app.services.reports import plain_facts
+from sessions_app.services.reports import plain_facts, report_of
 
 
 def run_golden(
@@ -89,6 +91,23 @@ def settle(runs: Iterable[GoldenRun]) -> bool:
     for run in due:
         _judge(run)
     return bool(due)
+
+
+def golden_run_of(replay: Replay) -> GoldenRun | None:
+    """The run of a golden that the replay is, judged where it is over; None where it is none, or its golden is gone."""
+    found = golden_runs(GoldenRun.objects.filter(replay=replay)).first() if replay.is_golden else None
+    if found is not None:
+        settle([found])
+    return found
+
+
+def report_of_replay(replay: Replay) -> ReproductionReport:
+    """Its report, with the verdict of the golden whose run it is."""
+    run = golden_run_of(replay)
+    if run is None or run.result is None:
+        return report_of(replay)
+    result: Result = run.result  # type: ignore[assignment]  # one of ours, from a column
+    return replace(report_of(replay), golden=GoldenVerdict(name=run.golden.name, result=result, words=run.words))
 
 
 def _judge(run: GoldenRun) -> None:

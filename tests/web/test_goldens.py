@@ -353,9 +353,33 @@ def test_the_worst_of_the_runs_made_together_is_the_last_result(bob, bad, shop):
     assert last_result_of(bob) == ("passed", "", "failed")
 
 
-def end(run, produced):
+@pytest.mark.parametrize(("made", "verdict", "word"), [("bad", "reproduced", "failed"), ("good", "diverged", "passed")])
+def test_the_replay_of_a_golden_leads_with_what_the_golden_came_to(bob, bad, shop, made, verdict, word):
+    golden = keep(bad)
+    run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad"})
+    bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
+    run = golden.runs.get()
+    end(run, Run.objects.get(run_id=made), verdict)
+    run.refresh_from_db()
+    names = ["shop", run.replay.replay_id]
+
+    row = re.search(r"golden run of bad #1 (\w+)", words_of(bob.get(reverse("replays", args=["shop"]))))
+    page = bob.get(reverse("replay", args=names))
+    run.refresh_from_db()
+
+    assert row[1] == word
+    assert re.search(r"Golden run #1 of bad state (\w+)", words_of(page))[1] == word
+    assert f"{word} {run.words} Checks of the golden" in words_of(page)
+    assert f'href="{reverse("golden", args=["shop", golden.golden_id])}">Own orders</a>' in page.content.decode()
+    for suffix, line in (("md", 2), ("txt", 2)):
+        told = bob.get(reverse("replay_report", args=[*names, suffix])).content.decode()
+        assert f"{word.capitalize()}: Own orders. {run.words}" in told.splitlines()[line], told
+    assert f"/goldens/{golden.golden_id}>)" in bob.get(reverse("replay_report", args=[*names, "md"])).content.decode()
+
+
+def end(run, produced, verdict="diverged"):
     Replay.objects.filter(produced_run=produced).update(produced_run=None)
-    Replay.objects.filter(golden_run=run).update(state="done", verdict="diverged", produced_run=produced)
+    Replay.objects.filter(golden_run=run).update(state="done", verdict=verdict, produced_run=produced)
 
 
 def words_of(page):

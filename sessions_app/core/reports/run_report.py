@@ -11,6 +11,7 @@ from typing import Literal
 
 from sessions_app.core.base64_data import size_in_words, without_base64
 from sessions_app.core.clipping import one_line, shortened, visible
+from sessions_app.core.goldens.results import RESULT_WORDS, Result
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, State, nondeterminism_budget
 from sessions_app.core.judge.grading import Status, retrievals_of
@@ -80,6 +81,19 @@ class Attempt:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GoldenVerdict:
+    """Of a replay that is the run of a golden: what its checks came to, which the replay's own verdict does not say."""
+
+    name: str
+    result: Result
+    words: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{RESULT_WORDS[self.result]}: {self.name}. {self.words}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReproductionReport:
     """All that a report says; the renderings add nothing."""
 
@@ -100,8 +114,15 @@ class ReproductionReport:
     commit: str | None = None
     """Of the code that was recorded."""
     replay: ReplayFacts | None = None
+    golden: GoldenVerdict | None = None
+    """None where the replay is no run of a golden, or was not judged yet."""
     links: tuple[tuple[str, str], ...] = ()
     """Name and address of pages about it, for who reads it elsewhere."""
+
+    @property
+    def headline(self) -> str | None:
+        """The golden's verdict where there is one, and otherwise the replay's."""
+        return f"Golden: {self.golden.sentence}" if self.golden else self.verdict
 
     @property
     def verdict(self) -> str | None:
@@ -245,6 +266,7 @@ def _classic_lines(report: ReproductionReport) -> list[str]:
     return [
         TITLE,
         "=" * 40,
+        *([f"Golden: {one_line(report.golden.sentence)}"] if report.golden else []),
         f"Input: {_excerpt(report.input)}",
         f"Original output: {_excerpt(report.output)}",
         f"Tool calls: {len(report.tool_calls)}",
@@ -371,6 +393,7 @@ def as_markdown(report: ReproductionReport) -> str:
     budget = _bullets([_markdown_budget(row) for row in report.budget])
     blocks = [
         f"## {TITLE}",
+        *([f"**Golden:** {code(one_line(report.golden.sentence))}"] if report.golden else []),
         *_markdown_links(report.links),
         _bullets([(name, code(words)) for name, words in _facts(report)]),
         f"**Input**\n\n{fenced(describe(report.input))}",

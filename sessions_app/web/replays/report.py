@@ -8,12 +8,14 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from sessions_app.core.goldens.results import Result
 from sessions_app.core.judge.budget import STATE_WORDS
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import proof_rows
 from sessions_app.core.reports.run_report import ReproductionReport, describe
 from sessions_app.models import Project, Replay
 from sessions_app.models.replays import ReplayState
+from sessions_app.queries.goldens import golden_of
 from sessions_app.web.badges import SOURCE_MEANS
 from sessions_app.web.forks.report import fork_context
 from sessions_app.web.render import spelled
@@ -56,7 +58,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
     return {
         **fork_context(project, replay, report.replay.fork if report.replay else None),
         "report": report,
-        "css": verdict_css(replay),
+        "css": _GOLDEN_CSS[report.golden.result] if report.golden else verdict_css(replay),
         "reads_run": replay.verdict == "reproduced" and not is_fork(replay),
         "pairs": _pairs(replay, report),
         "proof": proof_rows(report.replay.proof) if report.replay else [],
@@ -81,12 +83,22 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
 
 def report_links(request: HttpRequest, project: Project, replay: Replay) -> tuple[tuple[str, str], ...]:
     """Back to the pages, from wherever the report is pasted."""
+    golden = golden_of(replay)
     pages = (
+        ("The golden", reverse("golden", args=[project.slug, golden.golden_id]) if golden else None),
         ("This report", reverse("replay", args=[project.slug, replay.replay_id])),
         ("The recorded run", run_address(replay.run, project)),
         ("Full diff", _diff_link(project, replay)),
     )
     return tuple((name, request.build_absolute_uri(address)) for name, address in pages if address)
+
+
+_GOLDEN_CSS: dict[Result, str] = {
+    "pass": "reproduced",
+    "fail": "failed",
+    "could_not_run": "stopped",
+    "nothing_covered": "stopped",
+}
 
 
 def verdict_css(replay: Replay) -> str:

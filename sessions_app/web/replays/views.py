@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,14 +21,15 @@ from sessions_app.core.errors import NotReplayable, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.replay.isolation import is_own_machine, is_world_off
 from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
-from sessions_app.models import Project, Replay, Run
+from sessions_app.models import GoldenRun, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.queries.access import has_role
-from sessions_app.queries.replays import FILTERS, PAGE, has_grown_since, queue_of, replay_by_id, replay_page
+from sessions_app.queries.goldens import golden_runs
+from sessions_app.queries.replays import FILTERS, PAGE, Row, has_grown_since, queue_of, replay_by_id, replay_page
 from sessions_app.services.fork_facts import forked_steps, samples_of, steps_answered
 from sessions_app.services.forks import request_fork
+from sessions_app.services.golden_runs import golden_run_of, report_of_replay, settle
 from sessions_app.services.replays import cancel_replay, request_replay
-from sessions_app.services.reports import report_of
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.forks.report import asked_for, samples_context
@@ -48,6 +49,7 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     name = asked if asked in FILTERS else "all"
     before = whole_number(request.GET.get("before"), 0) or None
     rows = replay_page(project, name, before)
+    goldens = _golden_runs(rows[:PAGE])
     context = {
         "project": project,
         "section": "replays",
@@ -55,7 +57,7 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
         "filter": name,
         "filter_words": _FILTER_WORDS.get(name, name),
         "before": before,
-        "rows": [(row, *_words_of(row.replay)) for row in rows[:PAGE]],
+        "rows": [(row, *_words_of(row.replay), goldens.get(row.replay.pk)) for row in rows[:PAGE]],
         "more_before": rows[PAGE - 1].replay.pk if len(rows) > PAGE else None,
         "is_live": any(_moves(row.replay) for row in rows[:PAGE]),
         "queue": queue_of(project),
@@ -80,6 +82,14 @@ def replay(request: HtmxHttpRequest, project: Project, replay_id: str) -> HttpRe
     if request.htmx:
         return live_part_of(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
     return render(request, "replays/replay.html", context)
+
+
+def _golden_runs(rows: Sequence[Row]) -> dict[int, GoldenRun]:
+    """Of the replays that are runs of goldens, by the replay's key; those that are over are judged first."""
+    names = [row.replay.pk for row in rows if row.replay.is_golden]
+    found = list(golden_runs(GoldenRun.objects.filter(replay__in=names))) if names else []
+    settle(found)
+    return {run.replay_id: run for run in found}
 
 
 def _words_of(row: Replay) -> tuple[str, str]:
@@ -125,6 +135,7 @@ def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[
         "is_simulated": is_simulated(row),
         "is_world_off": is_world_off(row.facts),
         "world": world_words(row),
+        "golden_run": golden_run_of(row),
         "golden_link": golden_link(project, row),
         **_waiting(project, row),
     }
@@ -152,7 +163,7 @@ def _waiting(project: Project, row: Replay) -> dict[str, Any]:
 
 def _report_context(project: Project, row: Replay) -> dict[str, Any]:
     try:
-        report = report_of(row)
+        report = report_of_replay(row)
     except StoredBytesMissing as gone:
         return {"gone": gone.name}
     return report_context(project, row, report)
@@ -214,5 +225,5 @@ def report(request: HttpRequest, project: Project, replay_id: str, suffix: str) 
     """The same facts as the page."""
     media_type, write = _FILES[suffix]
     row = replay_or_404(project, replay_id)
-    told = replace(report_of(row), links=report_links(request, project, row))
+    told = replace(report_of_replay(row), links=report_links(request, project, row))
     return shown_file(write(told), media_type, f"{row.replay_id}.{suffix}")
