@@ -363,13 +363,14 @@ def test_the_replay_of_a_golden_leads_with_what_the_golden_came_to(bob, bad, sho
     run.refresh_from_db()
     names = ["shop", run.replay.replay_id]
 
-    row = re.search(r"golden run of bad #1 (\w+)", words_of(bob.get(reverse("replays", args=["shop"]))))
+    row = re.search(r"golden run of bad #1 (\w+) replay (\w+)", words_of(bob.get(reverse("replays", args=["shop"]))))
     page = bob.get(reverse("replay", args=names))
     run.refresh_from_db()
 
-    assert row[1] == word
+    assert (row[1], row[2]) == (word, verdict)
     assert re.search(r"Golden run #1 of bad state (\w+)", words_of(page))[1] == word
-    assert f"{word} {run.words} Checks of the golden" in words_of(page)
+    assert f"{word} : {run.words} Checks of the golden" in words_of(page)
+    assert "Attempts" not in words_of(page), "a golden's run is none of them"
     assert f'href="{reverse("golden", args=["shop", golden.golden_id])}">Own orders</a>' in page.content.decode()
     for suffix, line in (("md", 2), ("txt", 2)):
         told = bob.get(reverse("replay_report", args=[*names, suffix])).content.decode()

@@ -31,6 +31,7 @@ from sessions_app.services.forks import request_fork
 from sessions_app.services.golden_runs import golden_run_of, report_of_replay, settle
 from sessions_app.services.replays import cancel_replay, request_replay
 from sessions_app.web.access import project_page
+from sessions_app.web.badges import state_of
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.forks.report import asked_for, samples_context
 from sessions_app.web.htmx import HtmxHttpRequest
@@ -92,10 +93,11 @@ def _golden_runs(rows: Sequence[Row]) -> dict[int, GoldenRun]:
     return {run.replay_id: run for run in found}
 
 
-def _words_of(row: Replay) -> tuple[str, str]:
-    """What it is, and how its samples ended."""
+def _words_of(row: Replay) -> tuple[str, str, str]:
+    """What it is, how its samples ended, and its verdict."""
     samples = samples_of(row)
-    return short_title_of(row), samples.words if samples else ""
+    verdict = state_of("replay_verdict", row.shown_verdict).word if row.verdict else ""
+    return short_title_of(row), samples.words if samples else "", verdict
 
 
 def _moves(row: Replay) -> bool:
