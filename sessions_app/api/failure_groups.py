@@ -28,9 +28,7 @@ class FailureGroupBody(Answer):
     runs: int
     first_at: Moment
     last_at: Moment
-    representative: str = Field(
-        description="Newest run of the group that can be replayed; its newest run where none can."
-    )
+    representative: str = Field(description="Newest run that can be replayed; where none can, the newest one.")
     attempts: list[dict[str, Any]] = Field(
         description="The newest replay of it with each agent: agent, replay_id, run_id and outcome, which is fixed, "
         "still_fails, fails_otherwise, could_not_run, not_known, or null while open."

@@ -125,24 +125,25 @@ def _kind(value: TextValue | NumberValue) -> Q:
     return Q(step_kinds__contains=[value.text])
 
 
-_READINESS = {"ready": "replayable", "partial": "replayable_to_step", "cold": "cold"}
-
-
-def _replay(value: TextValue | NumberValue) -> Q:
-    assert isinstance(value, TextValue)
-    return Q(verdict=_READINESS[value.text])
-
-
 def _verdict(value: TextValue | NumberValue) -> Q:
     """The judge's verdict on the run, or the verdict of an attempt at reproducing it."""
     assert isinstance(value, TextValue)
-    if value.text in _READINESS.values():
+    if value.text in ("cold", *_READINESS.values()):
         return Q(verdict=value.text)
     return Q(Exists(Replay.objects.filter(IS_ATTEMPT, run=OuterRef("pk"), verdict=value.text)))
 
 
 IS_COLD = Q(cold_case__isnull=False) | Q(verdict="cold") & ~Q(status="running")
-"""Marked by a person, or judged so when it arrived."""
+"""Marked by a person, or judged so when it arrived; a run that goes on may still get what it lacks."""
+_READINESS = {"ready": "replayable", "partial": "replayable_to_step"}
+
+
+def _replay(value: TextValue | NumberValue) -> Q:
+    """As the list shows it: a run that goes on is nothing of the three yet."""
+    assert isinstance(value, TextValue)
+    if value.text == "cold":
+        return IS_COLD
+    return Q(verdict=_READINESS[value.text], cold_case__isnull=True) & ~Q(status="running")
 
 
 def _cold(value: TextValue | NumberValue) -> Q:
@@ -171,7 +172,7 @@ _HAS: dict[str, Q] = {
     "commit": Q(commit__isnull=False),
     "user": Q(user_id__isnull=False),
     "tenant": Q(tenant_id__isnull=False),
-    "cold": Q(cold_case__isnull=False),
+    "cold": IS_COLD,
     "output": Q(output_preview__isnull=False),
     "tool": Q(tool_call_count__gt=0),
 }

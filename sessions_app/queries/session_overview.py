@@ -41,14 +41,22 @@ class _Seen(NamedTuple):
 
     @property
     def is_cold(self) -> bool:
+        """As `IS_COLD`."""
         return self.cold_case is not None or (self.verdict == "cold" and self.status != "running")
+
+    @property
+    def readiness(self) -> str | None:
+        """As queries with `replay:` find it."""
+        if self.is_cold:
+            return "cold"
+        return None if self.status == "running" else _READINESS.get(self.verdict)
 
 
 _COLUMNS = (
     "pk", "session", "session__last_at", "status", "verdict", "cold_case__pk", "agent_name", "agent_version", "model",
     "tenant_id", "tool_names", "failure_group", "session__tags",
 )  # fmt: skip
-_READINESS = {"replayable": "ready", "replayable_to_step": "partial", "cold": "cold"}
+_READINESS = {"replayable": "ready", "replayable_to_step": "partial"}
 
 
 @dataclass(slots=True)
@@ -135,7 +143,7 @@ def _begin(times: list[datetime], last: datetime) -> datetime:
 
 _FACETS: dict[str, Callable[[_Seen], Iterable[str | None]]] = {
     "status": lambda one: (one.status,),
-    "replay": lambda one: (_READINESS.get(one.verdict),),
+    "replay": lambda one: (one.readiness,),
     "group": lambda one: (one.group,),
     "tag": lambda one: one.tags,
     "tool": lambda one: one.tools,

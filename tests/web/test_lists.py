@@ -11,7 +11,9 @@ from django.utils import timezone
 from sessions_app.core.errors import QueryError
 from sessions_app.core.search.query import EXAMPLES, parse_query
 from sessions_app.models import Replay, Run
-from sessions_app.queries.sessions import PAGE, count_newer, make_cursor, read_cursor, session_page
+from sessions_app.queries.cold_cases import cold_board
+from sessions_app.queries.session_overview import session_overview
+from sessions_app.queries.sessions import PAGE, Span, count_newer, make_cursor, read_cursor, session_page
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.making import HOSTILE, another_run, make_project, make_session, match
 from tests.web.records import load_record, tool_step
@@ -147,7 +149,7 @@ def test_a_session_matches_when_one_run_matches_all_terms(shop):
         ("anomaly:slow_step", False), ("anomalies:>0", True), ("has:replay", True), ("has:cold", True),
         ("cold:yes", True), ("cold:no", False),
         ("reason:GONE", True), ("reason:g*e", True), ("reason:lost", False),
-        ("replay:partial", True), ("replay:ready", False),
+        ("replay:cold", True), ("replay:partial", False), ("replay:ready", False), ("-replay:partial", True),
         ("verdict:replayable_to_step", True), ("verdict:diverged", True), ("verdict:reproduced", False),
         ("missing:commit", True), ("-missing:commit", False), ("session:s", True), ("run:s", True), ("run:x", False),
         ("kind:model", True), ("kind:retrieval", False), ("agent:desk", True), ("provider:openai", True),
@@ -303,6 +305,22 @@ def test_a_run_dated_in_the_future_does_not_top_the_list_and_says_so(shop, bob):
     assert found_by(shop, "") == ["right", "ahead"]
     assert page.count("clock ahead by 3 d") == 1
     assert ["clock ahead by 3 d" in each for each in own] == [True, False]
+
+
+def test_cold_means_the_same_in_the_tab_the_facet_queries_and_cold_cases(shop):
+    """A run that goes on is not cold, one that a person marked is, whatever the judge said of it."""
+    for name, status in (("goes_on", "running"), ("ended", "ok"), ("marked", "ok")):
+        load_record(shop, run_id=name, session_id=name, status=status, output=None)
+    Run.objects.filter(run_id="marked").update(verdict="replayable")
+    mark_cold(run=Run.objects.get(run_id="marked"), reason="no tool answers")
+
+    found = [found_by(shop, query) for query in ("cold:yes", "replay:cold", "has:cold")]
+    facets = session_overview(shop, parse_query(""), Span(), timezone.now()).facets
+
+    assert [sorted(each) for each in found] == [["ended", "marked"]] * 3
+    assert found_by(shop, "replay:ready") == []
+    assert next(facet.counts for facet in facets if facet.key == "replay") == (("cold", 2),)
+    assert cold_board(shop).total == 2
 
 
 def test_a_running_run_is_not_cold(shop, bob):
