@@ -80,7 +80,7 @@ class Reference:
         self._examples = Examples(self._schemas)
 
     def operations(self, group: Group, base: str = "") -> list[dict[str, Any]]:
-        """Of one address together, the rest in the order of the code."""
+        """Of one address together, from a collection to its parts; else in the order of the code."""
         found = [
             self._operation(base, path, method, described)
             for tag in group.tags
@@ -88,7 +88,7 @@ class Reference:
             for method, described in methods.items()
             if method in _METHODS and described["tags"] == [tag]
         ]
-        paths = list(dict.fromkeys(each["path"] for each in found))
+        paths = sorted(dict.fromkeys(each["path"] for each in found), key=lambda path: path.count("/"))
         return sorted(found, key=lambda each: paths.index(each["path"]))
 
     def _operation(self, base: str, path: str, method: str, described: dict[str, Any]) -> dict[str, Any]:

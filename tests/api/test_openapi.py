@@ -201,6 +201,13 @@ def test_the_index_names_each_operation_once_and_what_errors_mean(client):
             assert text.count(f'href="/api/v1/docs/{group.slug}#{shown["id"]}"') == 1
 
 
+def test_operations_go_from_all_runs_to_one_and_to_its_parts():
+    paths = [(each["method"], each["path"]) for each in REFERENCE.operations(GROUPS[0])]
+
+    assert paths[0] == ("POST", "/api/v1/runs")
+    assert [path for _, path in paths] == sorted((path for _, path in paths), key=lambda path: path.count("/"))
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.slug)
 def test_a_page_of_operations_has_every_field_that_it_links_to(client, group):
