@@ -63,6 +63,8 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
         "rows": rows,
         "worst": max(_telling([row for row in rows if row.failed]), key=lambda row: row.failed_percent, default=None),
         "slowest": max(_telling(rows), key=lambda row: row.p95 or 0, default=None),
+        "telling": TELLING,
+        "has_rare": any(row.calls < TELLING for row in rows),
         "runs": min(len(runs), MOST_RUNS),
         "is_cut": len(runs) > MOST_RUNS,
         "chosen": name,
