@@ -187,6 +187,22 @@ def test_the_result_is_made_of_what_the_replay_came_to(shop, made, columns, resu
     assert read(shop, queued)["result"] == result
 
 
+def test_the_report_of_the_replay_leads_with_the_golden(shop):
+    golden = keep(shop).json()["golden_id"]
+    queued = run(shop, golden, agent="new")
+    end("bad", verdict="reproduced")
+    address = f"/api/v1/replays/{Replay.objects.get().replay_id}/report"
+
+    told = {form: shop.get(f"{address}?format={form}").content.decode() for form in ("md", "txt", "html")}
+
+    failed = read(shop, queued)["words"]
+    assert told["md"].splitlines()[2].startswith("**Golden:** `Failed: ")
+    assert failed in told["md"].splitlines()[2]
+    assert f"/goldens/{golden}>)" in told["md"]
+    assert told["txt"].splitlines()[2].startswith("Golden: Failed: ")
+    assert "<h1>Golden: Failed: " in told["html"]
+
+
 def test_a_replay_that_stopped_at_a_difference_before_anything_could_be_judged_has_failed(shop):
     queued = run(shop, keep(shop, replay={"mode": "code", "agent": "old"}).json()["golden_id"])
     post_run(shop, make_record("stopped", user_id="u_1", status="cut_off", origin="replay"))
