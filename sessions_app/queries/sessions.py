@@ -39,7 +39,7 @@ _HEAVY_FOR_SCRIPTS = (
 """Likewise no list of the API; making an object of a column costs more than reading it."""
 
 
-_OF_REPLAY = ("replay_id", "run_id", "state", "verdict", "facts", "stopped_at")
+_OF_REPLAY = ("replay_id", "run_id", "state", "verdict", "facts", "stopped_at", "expectation_met")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
