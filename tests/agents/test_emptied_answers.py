@@ -49,13 +49,14 @@ def test_a_call_that_no_answer_asks_for_is_the_first_difference(record: dict[str
     assert result.facts["proof"]["same_steps"] == 1
 
 
-def test_a_first_request_that_holds_nothing_proves_no_request(record: dict[str, Any]):
+def test_a_first_request_that_holds_nothing_is_no_start_of_a_replay(record: dict[str, Any]):
     record["steps"][0]["request"]["messages"] = []
 
     result, _ = replayed(json.dumps(record).encode())
 
-    assert result.verdict == "reproduced"
-    assert result.facts["proof"]["requests"]["state"] == "not_comparable"
+    assert result.verdict == "could_not_run"
+    assert result.error is not None
+    assert "holds no message" in result.error
 
 
 def with_instructions(words: str, *, fails: bool = False) -> Agent[None, str]:

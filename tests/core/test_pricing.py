@@ -53,11 +53,14 @@ def test_input_and_output_are_added_up():
     assert found == Cost(dollars=Decimal(8), priced=2)
 
 
-@pytest.mark.parametrize("step", [call("claude"), call(tokens=(5, None)), call(tokens=(None, 5)), call(None)])
-def test_what_is_not_known_stays_unknown(step):
+@pytest.mark.parametrize(
+    ("step", "uncounted"),
+    [(call("claude"), 0), (call(tokens=(5, None)), 1), (call(tokens=(None, 5)), 1), (call(None), 0)],
+)
+def test_what_is_not_known_stays_unknown(step, uncounted):
     found = PriceList([price("gpt-4o", 2)]).cost_of_run([step], None, DAY)
 
-    assert found == Cost(unpriced=1)
+    assert found == Cost(unpriced=1, uncounted=uncounted)
     assert "unknown" in cost(found)
 
 

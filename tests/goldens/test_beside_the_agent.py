@@ -114,7 +114,7 @@ def test_without_ids_only_goldens_of_agents_of_this_name_run(client, capsys):
 
     assert run("--agent", f"{AGENTS}:order_desk") == 3
     assert not Replay.objects.exists()
-    assert run("--golden", golden["golden_id"], "--agent", f"{AGENTS}:order_desk") == 1
+    assert run("--golden", golden["golden_id"], "--agent", f"{AGENTS}:order_desk") == 2  # it has no search_docs
 
 
 def test_goldens_that_run_no_code_are_left_to_the_server(client):

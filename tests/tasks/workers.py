@@ -134,4 +134,5 @@ def wait_until(is_so: Callable[[], object], seconds: float) -> float:
 
 
 def children_of(parents: list[int]) -> list[int]:
-    return [pid for pid in all_pids() if stat_fields(pid)[1:2] and int(stat_fields(pid)[1]) in parents]
+    parent_of = {pid: stat_fields(pid)[1:2] for pid in all_pids()}  # read once: a process may end in between
+    return [pid for pid, found in parent_of.items() if found and int(found[0]) in parents]

@@ -29,7 +29,7 @@ def test_by_keyboard_alone(page: Page, running_instance: Instance, problems: lis
     press(page, "Tab")
     page.keyboard.type(running_instance.password)
     press(page, "Enter")
-    expect(page.get_by_role("heading", name="Now")).to_be_visible()
+    expect(page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
 
     press(page, "Control+k")
     page.keyboard.type("r_8821")

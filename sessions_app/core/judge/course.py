@@ -213,7 +213,8 @@ def _begins_unprompted(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "prompt_missing", message, step)
         return
     said = seen_message(call.history.message, step=0)
-    if said.message.get("kind") == "response" and not said.parts_of("tool-call") and not is_of_recorder(run):
+    is_judged = is_of_recorder(run) or is_openai_agents(run)
+    if said.message.get("kind") == "response" and not said.parts_of("tool-call") and not is_judged:
         message = f"The request of {step_name(step)} ends with words of the model: nobody asked for its answer."
         yield reason_at(run, "prompt_missing", message, step)
 
