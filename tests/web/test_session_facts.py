@@ -43,7 +43,7 @@ def test_flags_are_shown_with_their_values_and_instructions_with_hash_and_versio
     facts = {"flags": {"new_flow": True, "limit": 3}, "instructions": "You help.", "prompt_version": "v7"}
     page = page_of(bob, load_record(shop, **facts))
 
-    assert "new_flow true, limit 3\n" in match(r"<dt>flags</dt>(.*?)</dd>", page)
+    assert match(r"<dt>flags</dt>(.*?)</dd>", page).endswith(">new_flow true, limit 3")
     said = end_of(page, "instructions")
     assert f"SHA-256 {sha256(b'You help.').hexdigest()[:12]}, version v7." in said
 
