@@ -391,6 +391,12 @@ def test_a_request_without_a_message_of_a_user_is_judged_beforehand(whole_record
     assert (judge(run).verdict, judge(run).reasons[0].code) == ("cold", "prompt_missing")
 
 
+def test_that_a_request_ends_with_words_of_the_model_is_told_once(whole_record):
+    run = changed_body(whole_record, 0, lambda said: said.append({"role": "assistant", "content": "Let me see."}))
+
+    assert [reason.code for reason in judge(run).reasons if reason.step == 1] == ["prompt_missing"]
+
+
 def test_turns_that_stayed_with_the_provider_are_not_taken_for_the_whole():
     common = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-4o", "status": "completed"}
     asks = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find_order", "arguments": "{}"}
@@ -449,6 +455,17 @@ def test_an_answer_that_names_no_error_is_as_before(said, whole_record):
     assert reasons_of(read(changed_answer(whole_record, 1, said))) == []
 
 
+def answered_response() -> tuple[dict[str, Any], bytes]:
+    """A whole answer of the Responses API, and the record of the loop that got it."""
+    text = {"type": "output_text", "text": ANSWER, "annotations": []}
+    whole = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
+    response = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [whole], "tools": []}
+    with local_server() as server:
+        server.answer("/v1/responses", of_json(response))
+        (record,) = records_of(lambda: plain_loops.responses(f"{server.url}/v1")(ASKED))
+    return response, record
+
+
 @pytest.mark.parametrize(
     ("ended", "is_failure"),
     [
@@ -460,12 +477,7 @@ def test_an_answer_that_names_no_error_is_as_before(said, whole_record):
     ],
 )
 def test_a_response_that_is_not_complete_and_has_an_answer_is_judged(ended, is_failure):
-    text = {"type": "output_text", "text": ANSWER, "annotations": []}
-    whole = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
-    response = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [whole], "tools": []}
-    with local_server() as server:
-        server.answer("/v1/responses", of_json(response))
-        (record,) = records_of(lambda: plain_loops.responses(f"{server.url}/v1")(ASKED))
+    _, record = answered_response()
 
     assert reasons_of(read(changed_answer(record, 0, ended))) == ([("answer_contradicted", 1)] if is_failure else [])
 
@@ -622,12 +634,7 @@ def test_an_input_that_tells_the_prompt_otherwise_is_named_and_blocks_nothing(as
     ],
 )
 def test_a_streamed_response_whose_pieces_are_not_those_of_its_end_is_named(said, is_another):
-    text = {"type": "output_text", "text": ANSWER, "annotations": []}
-    whole = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
-    response = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [whole], "tools": []}
-    with local_server() as server:
-        server.answer("/v1/responses", of_json(response))
-        (record,) = records_of(lambda: plain_loops.responses(f"{server.url}/v1")(ASKED))
+    response, record = answered_response()
     place = {"output_index": 0, "content_index": 0}
     pieces = [{"type": f"response.{kind}", **place, name: value} for kind, name, value in said]
     ended = {"type": "response.completed", "response": response}

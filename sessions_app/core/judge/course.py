@@ -31,6 +31,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import (
     EMPTY_REQUEST,
+    EXCHANGES,
     MESSAGES,
     OPENAI_ITEMS,
     SESSION_FILE,
@@ -213,8 +214,8 @@ def _begins_unprompted(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "prompt_missing", message, step)
         return
     said = seen_message(call.history.message, step=0)
-    is_judged = is_of_recorder(run) or is_openai_agents(run)
-    if said.message.get("kind") == "response" and not said.parts_of("tool-call") and not is_judged:
+    is_told = is_of_recorder(run) or is_openai_agents(run) or run.source_format == EXCHANGES  # by checks of their own
+    if said.message.get("kind") == "response" and not said.parts_of("tool-call") and not is_told:
         message = f"The request of {step_name(step)} ends with words of the model: nobody asked for its answer."
         yield reason_at(run, "prompt_missing", message, step)
 
