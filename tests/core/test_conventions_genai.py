@@ -228,7 +228,7 @@ _VALUES = st.recursive(
     | st.just(10**400)
     | st.floats()
     | st.sampled_from(_WORDS)
-    | st.sampled_from(("9" * 400, "1e999", "NaN", "[" * 500, '{"a": ', '"\\ud800"', "\ud800", '[{"text": 1}]')),
+    | st.sampled_from(("9" * 400, "1e999", "NaN", "[" * 500, '{"a": ', '"\\ud800"', '[{"text": 1}]')),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_WORDS), inner, max_size=4),
     max_leaves=12,
 )

@@ -30,7 +30,7 @@ VALUES = st.recursive(
     | st.integers()
     | st.floats()
     | st.text()
-    | st.sampled_from(["[1", "\ud800", "{}", "1e999", "1" + "0" * 400, 10**400]),
+    | st.sampled_from(["[1", "{}", "1e999", "1" + "0" * 400, 10**400]),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["messages", "output", "generations"]), inner)
     ),
