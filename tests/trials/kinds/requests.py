@@ -6,7 +6,7 @@ from copy import deepcopy
 from itertools import pairwise
 from typing import Any
 
-from tests.trials.kinds.shared import Made, lengthen
+from tests.trials.kinds.shared import Made, lengthen, without_items
 from tests.trials.mutants import Expected, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader
 
@@ -152,6 +152,7 @@ def _prior(record: Json) -> Made:
 
                 def change(copy: RecordReader, number: int = number, position: int = position) -> None:
                     lengthen(copy.record["prior"][number]["parts"][position], "content")
+                    without_items(copy)
 
                 path = f"messages[{number}]"
                 compared = Place(paths=(path, "request", "prior"))
