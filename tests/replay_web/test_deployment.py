@@ -1,5 +1,6 @@
 """The commands of docker-compose.yml as they are written, in a folder that the image's steps make."""
 
+import importlib.util
 import json
 import os
 import re
@@ -21,6 +22,7 @@ import yaml
 
 from replay_web.supervisor.account import Account
 from replay_web.supervisor.home import PROJECT_ROOT, Home
+from replay_web.supervisor.postgres import INSTALL, WHEEL, site
 from replay_web.supervisor.redis import Redis, answers
 from tests.builders import make_record
 from tests.instances import PATIENCE, clean_environment, manage
@@ -256,6 +258,25 @@ def test_redis_keeps_nothing_with_what_it_is_given(tmp_path):
     assert program == "redis-server"
     assert (said["save"], said["appendonly"]) == ("", "no")
     assert (said["maxmemory"], said["maxmemory-policy"]) == (str(64 * 2**20), "noeviction")
+
+
+@pytest.mark.parametrize(("port", "code"), [(None, 0), ("1", 2)])
+def test_whether_postgres_is_ready_is_asked_in_words_that_it_knows(port, code):
+    """`redis-cli ping` has no words of ours; the binary is not in the package that carries the server."""
+    program, *words = COMPOSE["services"]["postgres"]["healthcheck"]["test"][1:]
+    given = psycopg.conninfo.conninfo_to_dict(os.environ["DATABASE_URL"])
+    place = {"PGHOST": str(given["host"]), "PGPORT": port or str(given.get("port", 5432))}
+
+    asked = subprocess.run([program_of_postgres(program), *words], env=place, capture_output=True)
+
+    assert (asked.returncode, asked.stderr) == (code, b"")
+
+
+def program_of_postgres(name: str) -> Path:
+    spec = importlib.util.find_spec(WHEEL)
+    assert spec is not None
+    assert spec.origin is not None
+    return site(spec.origin) / INSTALL / "bin" / name
 
 
 def test_every_service_is_started_by_a_test():
