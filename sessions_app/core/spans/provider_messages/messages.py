@@ -33,9 +33,10 @@ def messages_of(value: JsonValue) -> tuple[ChatMessage, ...] | None:
 
     Results of tools always make a message of role `tool` of their own.
     """
-    read = _read_items(_items(parsed(value)))
-    if not read:
+    items = _items(parsed(value))
+    if not items or not all(isinstance(item, dict | list) for item in items):
         return None
+    read = _read_items(items)
     said, is_known, is_piece = zip(*read, strict=True)
     if not any(is_known) or None in said:
         return None
