@@ -63,7 +63,8 @@ def swap(left: int, right: int, key: str) -> Any:
 
 def without_items(copy: RecordReader) -> None:
     """The OpenAI Agents SDK keeps once more what was said: who says something else everywhere leaves that out."""
-    copy.record.pop("items", None)
+    for name in ("items", "input_items"):
+        copy.record.pop(name, None)
 
 
 def lengthen(holder: Json, key: str) -> None:
