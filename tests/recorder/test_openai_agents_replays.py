@@ -37,7 +37,7 @@ JUDGED: dict[str, list[Judged]] = {
     "the_first_tool_ends_the_run": [(2, "ended_by_tools")],
     "a_named_tool_ends_the_run": [(4, "ended_by_tools")],
     "a_function_of_the_team_ends_the_run": [(2, "ended_by_tools")],
-    "a_history_that_ends_with_words_of_the_assistant": [(None, "begins_at_answer")],
+    "a_history_that_ends_with_words_of_the_assistant": [(None, "prompt_missing")],
     "an_empty_input": [(None, "begins_with_nothing"), (None, "begins_with_nothing")],
     "an_empty_text": [(1, "empty_answer")],
     "an_answer_without_items": [(1, "empty_answer")],

@@ -16,6 +16,7 @@ from sessions_app.core.judge.kit_side_effects import answers_differ
 from sessions_app.core.judge.last_calls import calls_in, kinds_said
 from sessions_app.core.judge.reading import (
     SeenMessage,
+    ends_at_answer,
     is_framework_written,
     is_of_recorder,
     is_respelled,
@@ -188,36 +189,36 @@ def _ends_elsewhere(run: Run) -> Iterator[Reason]:
 
 
 def _unprompted(run: Run) -> Iterator[Reason]:
-    """A saved conversation that goes on behind a final answer: the prompt in between was not saved, and a loop ends
-    where nobody asks any more. Nor does it begin where nobody asked."""
-    empty = next((step for step, _ in main_models(run) if EMPTY_REQUEST in step.extra), None)
-    if empty is not None and not is_openai_agents(run):  # whose empty input is judged as such
-        yield reason_at(run, "prompt_missing", f"The request of {step_name(empty)} holds no message.", empty)
-    yield from _begins_unprompted(run)
-    for (step, call), (after, later) in pairwise(main_models(run)) if run.source_format in _SAVED else ():
-        is_final = "text" in kinds_said(call) and not calls_in(call)
-        if is_final and later.history is not None and not _says_something(later.history):
-            message = f"Nobody asked for the answer of {step_name(after)}: that of {step_name(step)} was the last one."
-            yield reason_at(run, "prompt_missing", message, after)
+    """A request that asks for nothing, or of which the message that asks was not saved: a loop does not make it."""
+    before = None
+    for step, call in main_models(run):
+        said = _says_that_nobody_asked(run, before, step, call)
+        if said is not None:
+            yield reason_at(run, "prompt_missing", said, step)
             return
+        before = call
 
 
-def _begins_unprompted(run: Run) -> Iterator[Reason]:
-    """The first answer was asked for by nobody, or follows words of the model: code sent those once more or made them
-    up, and a loop that is given them takes them for its answer."""
-    step, call = next(iter(main_models(run)), (None, None))
-    if step is None or call is None:
-        return
+def _says_that_nobody_asked(run: Run, before: ModelCall | None, step: Step, call: ModelCall) -> str | None:
+    if EMPTY_REQUEST in step.extra and not is_openai_agents(run):  # whose empty input is judged as such
+        return f"The request of {step_name(step)} holds no message."
     if call.history is None:
-        if run.source_format in _SAVED and run.input is not None:
-            message = f"Nobody asked for the answer of {step_name(step)}: no message comes before it."
-            yield reason_at(run, "prompt_missing", message, step)
-        return
-    said = seen_message(call.history.message, step=0)
-    is_told = is_of_recorder(run) or is_openai_agents(run) or run.source_format == EXCHANGES  # by checks of their own
-    if said.message.get("kind") == "response" and not said.parts_of("tool-call") and not is_told:
-        message = f"The request of {step_name(step)} ends with words of the model: nobody asked for its answer."
-        yield reason_at(run, "prompt_missing", message, step)
+        begins = before is None and (run.source_format == EXCHANGES or _is_saved_prompt(run))
+        return f"Nobody asked for the answer of {step_name(step)}: no message comes before it." if begins else None
+    if ends_at_answer(call) and not is_of_recorder(run) and run.deferred is None:
+        return f"The request of {step_name(step)} ends with words of the model: nobody asked for its answer."
+    must_ask = run.source_format == EXCHANGES or (run.source_format in _SAVED and before and _is_last_answer(before))
+    if must_ask and not _says_something(call.history):
+        return f"The request of {step_name(step)} holds no message of a user."
+    return None
+
+
+def _is_saved_prompt(run: Run) -> bool:
+    return run.source_format in _SAVED and run.input is not None
+
+
+def _is_last_answer(call: ModelCall) -> bool:
+    return "text" in kinds_said(call) and not calls_in(call)
 
 
 def _answered_out_of_turn(run: Run) -> Iterator[Reason]:

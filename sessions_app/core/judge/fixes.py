@@ -145,11 +145,10 @@ FIXES: dict[str, Fix] = {
         sentence="Replay the run with your own code to see whether it raises the error again; "
         "a replay of the recording alone cannot."
     ),
-    "begins_at_answer": Fix(sentence="Make sure that the history a run starts with ends with a user message."),
     "begins_with_nothing": Fix(sentence="Start the run with a user message."),
     "input_contradicts": Fix(sentence="Set `input` to exactly what the run was started with."),
     "prompts_beside_input": Fix(sentence="Start the run with the earlier prompts in its input, or with their answers."),
-    "prompt_missing": Fix(sentence="Save the user message that started each turn."),
+    "prompt_missing": Fix(sentence="End each request with a message of a user or of a tool, and record it."),
     "attempt_as_step": Fix(sentence="Record one step for each request, with its failed attempts inside it."),
     "past_contradicted": Fix(
         sentence="Record what each request originally contained, and in `rewritten` what code changed it to."

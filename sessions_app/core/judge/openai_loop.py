@@ -40,14 +40,6 @@ def openai_gaps(run: Run) -> Iterator[Reason]:
 # --- how it began ------------------------------------------------------------------------------
 
 
-def _begins_at_an_answer(run: Run) -> Iterator[Reason]:
-    """The provider is asked to go on with words of the assistant."""
-    for step, call in main_models(run)[:1]:
-        if call.history is not None and _kind(call.history.message) == "response" and run.deferred is None:
-            message = "The run was started with a history that ends with an answer; a replay takes that for its end."
-            yield reason_at(run, "begins_at_answer", message, step)
-
-
 def _begins_with_nothing(run: Run) -> Iterator[Reason]:
     """The SDK sends its instructions alone; the loop that replays its recordings asks nothing without a message."""
     for step, call in main_models(run)[:1]:
@@ -325,13 +317,8 @@ def _says(part: JsonObject) -> bool:
     return part.get("part_kind") == "tool-call" or (part.get("part_kind") == "text" and bool(part.get("content")))
 
 
-def _kind(message: Payload) -> object:
-    return seen_message(message, step=0).message.get("kind")
-
-
 _CHECKS = (
     agent_gaps,
-    _begins_at_an_answer,
     _begins_with_nothing,
     _other_input,
     _other_prompt,

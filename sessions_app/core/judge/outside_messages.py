@@ -46,16 +46,11 @@ def _system_in_between(run: Run) -> Iterator[Reason]:
 
 
 def _not_carried(run: Run) -> Iterator[Reason]:
-    """Requests without the words that the model was to answer."""
-    for place, (step, call) in enumerate(main_models(run)):
-        newest = seen_message(call.history.message, step=0) if call.history else None
-        if place > 0 and newest is None:
+    """Requests that go on from turns which stayed with the provider."""
+    for step, call in main_models(run)[1:]:
+        if call.history is None:
             message = f"The request of {step_name(step)} goes on from turns that it does not carry."
             yield reason_at(run, "history_rewritten", message, step)
-            return
-        if newest is None or not newest.parts_of("user-prompt", "tool-return"):
-            message = f"The request of {step_name(step)} holds no message of a user."
-            yield reason_at(run, "prompt_missing", message, step)
             return
 
 

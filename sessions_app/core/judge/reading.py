@@ -223,6 +223,14 @@ def seen_message(payload: Payload, *, step: int, is_answer: bool = False) -> See
     return SeenMessage(step=step, message=message, is_answer=is_answer)
 
 
+def ends_at_answer(call: ModelCall) -> bool:
+    """Whether a request ends with words of the model, and with no call that a tool answers."""
+    newest = seen_message(call.history.message, step=0) if call.history else None
+    if newest is None or newest.message.get("kind") != "response":
+        return False
+    return {part.get("part_kind") for part in newest.parts} <= {"text", "thinking"}
+
+
 def user_turns(history: History | None) -> int:
     """How many messages of a user stand in a history."""
     return sum(1 for node in nodes(history) if _has_prompt(node.message))
