@@ -17,6 +17,7 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.replay.words import ReplayFacts, verdict_in_words
 from sessions_app.core.run import SPANS, Run, Step, ToolCall
+from tests.agents.forking import forked
 from tests.agents.own_agents import place, recorded_run
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
@@ -393,6 +394,14 @@ def test_an_attempt_that_was_repeated_is_shown_and_not_claimed():
     assert result.facts["proof"]["same_steps"] == 3
     told = "the requests agree; one failed attempt was read from the recording and not repeated"
     assert result.facts["proof"]["requests"] == {"state": "not_comparable", "reason": told}
+
+
+def test_a_fork_shows_an_attempt_that_was_repeated_too():
+    run = parse_document(json.dumps(repeated_request()).encode())
+
+    for step in range(1, len(run.steps) + 1):
+        result, made = forked(run, step, {"kind": "clock", "value": 0})
+        assert (result.verdict, compare_runs(run, made).divergence) == ("reproduced", None)
 
 
 def test_what_was_changed_behind_a_repeated_attempt_is_found():

@@ -24,6 +24,7 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.observed_pairs import Tools
 from sessions_app.core.run import Run
+from tests.agents.forking import forked
 from tests.agents.own_agents import observed_by, own, place, recorded_run, replayed_by
 from tests.recorder.rare_agents import LOOKUP
 from tests.recorder.scenarios import Play, call, says, support_agent
@@ -125,6 +126,14 @@ def test_code_that_rewrites_its_history_reproduces_it_and_a_change_of_it_is_foun
         assert (verdict, step) == ("diverged", found[0])
         assert path is not None
         assert path.startswith(found[1])
+
+
+@pytest.mark.parametrize("name", ["the newest alone", "a call without its answer", "older answers masked"])
+def test_a_fork_that_changes_nothing_puts_the_recorded_pasts_in_place(name: str):
+    run = recorded_run(lambda: with_processor(PROCESSED[name][0]))
+
+    for step in range(1, len(run.steps) + 1):
+        assert place(forked(run, step, {"kind": "clock", "value": 0})[0]) == REPRODUCED, step
 
 
 def behind(words: str, *, more_than: int = 0) -> Rewrite:

@@ -299,6 +299,8 @@ def test_structured_output_replays(as_tool):
         : 1 + as_tool
     ]
     assert_reproduced(run)
+    for step in range(1, len(run.steps) + 1):
+        assert forked(run, step, {"kind": "clock", "value": 0})[0].verdict == "reproduced"
 
 
 def test_a_graph_that_waits_for_somebody_goes_on_as_another_run():

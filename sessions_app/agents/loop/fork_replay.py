@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import StructuredOutputMode
 from pydantic_ai.usage import RunUsage
@@ -43,10 +45,17 @@ class ForkObserver(Observer):
 
     output_mode: StructuredOutputMode | None = None
     """What the first request of the run made of the output mode `auto`, where the fork begins behind it."""
+    begins_with_calls = False
+    """Whether the fork begins with the calls of an answer and nothing before them is edited: its first request may tell
+    of another past, as the recorded one did."""
+    sent: Sequence[ModelMessage] = ()
+    """The request with which it begins otherwise: as it was sent, also where the library would repair it."""
 
     async def before_model_request(
         self, ctx: RunContext[None], request_context: ModelRequestContext
     ) -> ModelRequestContext:
+        if self.sent and not self._transcript.requests:
+            ctx.messages[:] = request_context.messages[:] = self.sent
         context = await super().before_model_request(ctx, request_context)
         if self.output_mode is not None:
             parameters = context.model_request_parameters
@@ -58,7 +67,8 @@ class ForkObserver(Observer):
             super()._retry_as_recorded(output_context)
 
     def _is_rewritten(self, planned: Any) -> bool:
-        return self._is_as_recorded and bool(self._transcript.requests) and super()._is_rewritten(planned)
+        goes_on = self.begins_with_calls or bool(self._transcript.requests)
+        return self._is_as_recorded and goes_on and super()._is_rewritten(planned)
 
     @property
     def _is_as_recorded(self) -> bool:
@@ -115,7 +125,9 @@ async def _fork(
         model, stage, transcript, book, is_unchecked=bool(unchecked), decisions=plan.replay.decisions
     )
     observer.output_mode = _kept_output_mode(plan)
+    observer.begins_with_calls = plan.begins_with_calls
     start = start_of_fork(plan, transcript)
+    observer.sent = start.history if plan.begins_with_request else ()
     ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
     final = transcript.end(None, messages, step=0)
     seen = observations_of(transcript, final, ending)
@@ -132,7 +144,7 @@ def _kept_output_mode(plan: ForkPlan) -> StructuredOutputMode | None:
 
 def start_of_fork(plan: ForkPlan, transcript: Transcript) -> Start:
     """From the run's own beginning as it was started, from any later step with the history up to there."""
-    if plan.cursor == 0 and plan.history == plan.recorded and plan.instructions is None:
+    if plan.cursor == 0 and plan.is_unedited and plan.instructions is None:
         return recorded_start(plan.replay)
     loaded = load_messages(messages_of(plan.history))
     transcript.tally.counts_anew = True

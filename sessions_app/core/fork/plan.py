@@ -48,9 +48,27 @@ class ForkPlan:
         return self.replay.run
 
     @property
+    def is_unedited(self) -> bool:
+        return self.history == self.recorded
+
+    @property
+    def begins_with_calls(self) -> bool:
+        """Whether it goes on from a recorded answer, as it was recorded, and not from a request."""
+        return self.is_unedited and self._ends_with == "response"
+
+    @property
+    def begins_with_request(self) -> bool:
+        """Whether it goes on from a request behind the first one, as it was recorded."""
+        return self.is_unedited and self._ends_with == "request" and self.cursor > 0
+
+    @property
+    def _ends_with(self) -> JsonValue:
+        return self.history.message.value.get("kind")
+
+    @property
     def lint(self) -> list[str]:
         """What the framework will not take as it stands in an edited history."""
-        return [] if self.history == self.recorded else lint_history([m.value for m in messages(self.history)])
+        return [] if self.is_unedited else lint_history([m.value for m in messages(self.history)])
 
 
 def plan_fork(run: Run, order: Order) -> ForkPlan:

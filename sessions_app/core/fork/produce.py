@@ -13,6 +13,7 @@ from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import APPROVED, TOLD
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
+from sessions_app.core.replay.plan import attempts
 from sessions_app.core.replay.produce import parameters_in_shape, played_back, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
 from sessions_app.core.replay.raw_answers import RAW
@@ -72,7 +73,7 @@ class _Builder:
         self._calls: dict[tuple[str | None, str], list[ObservedCall]] = defaultdict(list)
         for call in seen.calls:
             self._calls[call.call_id, call.tool_name].append(call)
-        self.final = self._shaped(seen.final)
+        self.final = self._shaped(seen.final, plan.run.final)
         self._answers = answer_parts([*(r.history for r in seen.requests), seen.final])
         self._snapshots = states_at_snapshots(plan.run, seen)
         self._next = plan.kept + 1
@@ -83,6 +84,7 @@ class _Builder:
         self._repeated: int | None = plan.kept
         """The recorded step that was repeated last; None once the fork goes its own way."""
         self._tools_around = tools_around(plan.run)
+        self._attempts = attempts(plan.run)
         self._moved: dict[int, int] = {}
         """Where repeated tools, and what ran inside of them, stand now, by their recorded steps."""
         self._placed: set[int] = set()
@@ -94,7 +96,7 @@ class _Builder:
         elif not self._plan.kept:
             yield from self._steps_of_waiting_calls()
         for request in self._seen.requests:
-            yield from self._beside(request.step)
+            yield from self._beside(request.step, before=request)
             self._repeated = request.step if request.source in REPEATED else None
             step = self._model_step(request)
             self._asked = step.source
@@ -112,7 +114,7 @@ class _Builder:
         waiting = [part for part in newest.get("parts") or [] if part.get("tool_call_id") in decided]
         yield from self._tool_steps(Payload.of_json({"parts": waiting}), parent=None)
 
-    def _beside(self, recorded: int | None) -> Iterator[Step]:
+    def _beside(self, recorded: int | None, *, before: ObservedRequest | None = None) -> Iterator[Step]:
         """Recorded work that is no part of the loop, such as building a prompt, up to the recorded step in whose place
         the next one stands. It did not run again and goes with the steps before it, as long as these are the recorded
         ones."""
@@ -123,8 +125,20 @@ class _Builder:
         if recorded is None:
             return
         between = self._plan.run.steps[last : recorded - 1]
-        if not any(step.kind in ("model", "tool") and not self._is_inner(step) for step in between):
-            yield from (self._inner(step) if self._is_inner(step) else self._played_back(step) for step in between)
+        if not any(step.kind in ("model", "tool") and not self._is_outside(step) for step in between):
+            yield from (self._step_beside(step, before) for step in between)
+
+    def _is_outside(self, step: Step) -> bool:
+        """Whether it ran inside of a tool, or is an attempt at the next step that failed."""
+        return self._is_inner(step) or step.index in self._attempts
+
+    def _step_beside(self, step: Step, before: ObservedRequest | None) -> Step:
+        if self._is_inner(step):
+            return self._inner(step)
+        if isinstance(step.call, ModelCall) and before is not None:
+            call = replace(step.call, history=self._shaped(before.history, step.call.history))
+            return self._played_back(replace(step, call=call, source=source_of(step, before)))
+        return self._played_back(step)
 
     def _played_back(self, step: Step) -> Step:
         self._next += 1
@@ -152,7 +166,7 @@ class _Builder:
         repeated = call if request.source in REPEATED else None
         answered = replace(
             call,
-            history=self._shaped(request.history),
+            history=self._shaped(request.history, call.history),
             response=repeated.response if repeated and request.response else request.response,
             parameters=parameters_in_shape(call.parameters, request.parameters),
             model=self._plan.model or call.model,
@@ -298,13 +312,15 @@ class _Builder:
         return self._plan.run.steps[self._plan.replay.answers[-1].step - 1]
 
     def _output_tools(self) -> set[str]:
-        newest = self._seen.requests[-1].parameters.value if self._seen.requests else {}
+        before = self._plan.replay.answers[max(self._plan.cursor - 1, 0)].asked_with
+        newest = self._seen.requests[-1].parameters.value if self._seen.requests else before
         return {tool["name"] for tool in newest.get("output_tools") or []}
 
-    def _shaped(self, history: History | None) -> History | None:
-        """Messages that are as recorded in the recorded spelling."""
-        reference = self._longest if _reaches(self._longest, history) else self._plan.history
-        return self._projection.pair(reference, history)
+    def _shaped(self, history: History | None, recorded: History | None = None) -> History | None:
+        """Messages that are as recorded in the recorded spelling: of the request in whose place it stands, as the one
+        before may have told another past."""
+        known = (each for each in (recorded, self._longest) if each is not None and _reaches(each, history))
+        return self._projection.pair(next(known, self._plan.history), history)
 
 
 def _longest(plan: ForkPlan) -> History:
