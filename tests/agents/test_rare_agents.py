@@ -38,6 +38,7 @@ from tests.recorder.rare_agents import (
     system_prompt_put_back_into_a_history,
     system_prompt_that_a_processor_puts_in_front,
     text_that_a_hook_refuses,
+    tools_that_run_at_the_provider,
     two_held_back_and_decided_otherwise,
 )
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
@@ -316,6 +317,28 @@ def test_words_behind_a_call_that_waits_are_no_answer_of_the_run():
     record["steps"][0]["response"]["parts"].insert(0, {"part_kind": "text", "content": "Shipped."})
 
     assert verdict_of(record)[0] != "reproduced"
+
+
+def test_tools_that_run_at_the_provider_are_taken_and_a_later_change_is_found():
+    record = json.loads(recorded(tools_that_run_at_the_provider())[-1])
+    first, later = record["parameters"]
+    assert [tool["kind"] for tool in first["native_tools"]] == ["tool_search", "web_search", "mcp_server", "mcp_server"]
+    result, _ = replayed(json.dumps(record).encode())
+    assert result.facts["proof"]["parameters"]["reason"] == (
+        "the agent's tools agree; the list of tools that run at the provider was taken from the recording"
+    )
+
+    later["native_tools"][1]["max_uses"] = 20
+
+    assert verdict_of(record) == ("diverged", 3, "parameters.native_tools[1].max_uses")
+
+
+def test_a_search_for_tools_that_no_request_offered_is_found():
+    record = json.loads(recorded(tools_that_run_at_the_provider())[-1])
+    for parameters in record["parameters"]:
+        del parameters["native_tools"][0]
+
+    assert verdict_of(record)[:2] == ("diverged", 1)
 
 
 def test_another_denial_is_found():

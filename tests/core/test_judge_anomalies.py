@@ -338,6 +338,10 @@ def test_other_model_in_the_answer_is_found():
         ("sonnet-4-2510", "sonnet-4-2511", False),
         ("models/gemini", "gemini", True),
         ("gpt-4", "gpt-4o", False),
+        ("fallback:gpt-4,sonnet-4", "sonnet-4-2511", True),
+        ("fallback:gpt-4,sonnet-4", "fallback:gpt-4,sonnet-4", True),
+        ("fallback:gpt-4,sonnet-4", "gpt-4o", False),
+        ("fallback:gpt-4,sonnet-4", "fallback:gpt-4,gpt-4o", False),
     ],
 )
 def test_dated_version_is_the_same_model(asked, answered, same):

@@ -13,12 +13,15 @@ from pydantic_ai.capabilities import (
     AbstractCapability,
     HandleDeferredToolCalls,
     Hooks,
+    NativeTool,
     ProcessHistory,
     ReinjectSystemPrompt,
+    ToolSearch,
 )
 from pydantic_ai.exceptions import (
     ApprovalRequired,
     CallDeferred,
+    ModelHTTPError,
     SkipModelRequest,
     SkipToolExecution,
     SkipToolValidation,
@@ -34,6 +37,8 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     UserPromptPart,
 )
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.native_tools import CodeExecutionTool, MCPServerTool, WebSearchTool
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition, ToolDenied
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 
@@ -500,8 +505,8 @@ def calls_without_ids() -> Play:
 # --- toolsets ----------------------------------------------------------------------------------
 
 
-def _with_hidden_tool(*answers: ModelResponse) -> Play:
-    agent = support_agent(*answers)
+def _with_hidden_tool(*answers: ModelResponse, **arguments: Any) -> Play:
+    agent = support_agent(*answers, **arguments)
 
     @agent.tool_plain(defer_loading=True)
     def cancel_order(order_id: str) -> str:
@@ -513,6 +518,32 @@ def _with_hidden_tool(*answers: ModelResponse) -> Play:
 
 def hidden_tool() -> Play:
     return _with_hidden_tool(says(LOOKUP), says("It is shipped."))
+
+
+def tools_that_run_at_the_provider() -> Play:
+    """One of them from the second request on, beside the library's own search for hidden tools."""
+    later = NativeTool(lambda ctx: CodeExecutionTool() if ctx.run_step > 1 else None)
+    servers = [NativeTool(MCPServerTool(id=name, url=f"https://{name}.example")) for name in ("docs", "files")]
+    script = says(LOOKUP), says(call("lookup_order", {"order_id": "ORD-2"}, "b")), says("Fine.")
+    capabilities = [NativeTool(WebSearchTool(max_uses=2)), later, *servers]
+    return _with_hidden_tool(*script, capabilities=capabilities)
+
+
+def tool_that_the_provider_looks_for() -> Play:
+    return _with_hidden_tool(says(LOOKUP), says("Done."), capabilities=[ToolSearch(strategy="bm25")])
+
+
+def hidden_tool_that_a_search_of_the_team_finds() -> Play:
+    search = call("search_tools", {"queries": ["end it"]}, "s")
+    script = says(search), says(call("cancel_order", {"order_id": "ORD-1"}, "a")), says("Done.")
+    return _with_hidden_tool(*script, capabilities=[ToolSearch(strategy=lambda ctx, queries, tools: ["cancel_order"])])
+
+
+def fallback_model() -> Play:
+    play = Play(support_agent(name="agent"), "Where?")
+    broken = Scripted(ModelHTTPError(500, "first"), ModelHTTPError(500, "first"))
+    play.agent.model = FallbackModel(broken, Scripted(says(LOOKUP), says("Shipped.")))
+    return play
 
 
 def hidden_tool_that_is_looked_for() -> Play:
@@ -602,7 +633,8 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     put_off_beside_one_to_approve, one_to_approve_beside_one_put_off,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
-    hidden_tool, hidden_tool_that_is_looked_for, calls_without_ids, one_id_for_two_calls,
+    hidden_tool, hidden_tool_that_is_looked_for, tools_that_run_at_the_provider, tool_that_the_provider_looks_for,
+    hidden_tool_that_a_search_of_the_team_finds, fallback_model, calls_without_ids, one_id_for_two_calls,
     arguments_of_many_levels_as_text,
 )  # fmt: skip
 JUDGED: dict[Callable[[], Play], tuple[int, str]] = {

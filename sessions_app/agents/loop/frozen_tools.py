@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from typing import Any, cast
 
@@ -91,17 +91,23 @@ class FrozenToolset(AbstractToolset[None]):
 
 class LibraryTools(AbstractCapability[None]):
     """The library's search for tools runs, for the loop needs what it finds; the next request tells whether that is
-    what was recorded."""
+    what was recorded. What a search of the team's own found is taken from the recording."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
+        self._found: list[str] = []
 
     async def wrap_tool_execute(
         self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
         if tool_def.tool_kind == _ADDED_BY_THE_LIBRARY:
-            await give_recorded(self._stage, call.tool_name, call.tool_call_id, call.args_as_dict())
+            said = await give_recorded(self._stage, call.tool_name, call.tool_call_id, call.args_as_dict())
+            found = said.get("discovered_tools") if isinstance(said, dict) else None
+            self._found = [tool["name"] for tool in found or []]
         return await handler(args)
+
+    def search(self, ctx: RunContext[None], queries: Sequence[str], tools: Sequence[ToolDefinition]) -> Sequence[str]:
+        return self._found
 
 
 async def give_recorded(

@@ -24,6 +24,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunCont
 from sessions_app.agents.loop.decisions import Decisions, decided_by_hand
 from sessions_app.agents.loop.frozen_tools import give_recorded, hold_back, validation_error
 from sessions_app.agents.loop.library import dump_parameters, load_messages, load_parameters
+from sessions_app.agents.loop.native_tools import FirstNativeTools
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
 from sessions_app.agents.loop.transcript import Transcript
@@ -63,6 +64,7 @@ class Observer(AbstractCapability[None]):
         self._is_told = is_told
         self._decisions = decisions or {}
         self._first = _FirstSchemas(model.answers)
+        self._native = FirstNativeTools(model.answers)
 
     def get_ordering(self) -> CapabilityOrdering | None:
         return CapabilityOrdering(position="outermost")
@@ -85,11 +87,12 @@ class Observer(AbstractCapability[None]):
     async def wrap_model_request(
         self, ctx: RunContext[None], *, request_context: ModelRequestContext, handler: Any
     ) -> ModelResponse:
-        planned, response = self._model.current, None
+        planned, nearest, response = self._model.current, self._model.nearest, None
 
         def look() -> tuple[list[ModelMessage], JsonObject]:
             _spell_instructions(ctx.messages, planned)
-            return list(ctx.messages), dump_parameters(request_context.model_request_parameters)
+            asked_with = dump_parameters(request_context.model_request_parameters)
+            return list(ctx.messages), self._native.beside(asked_with, nearest)
 
         self._stage.watch(look)
         try:

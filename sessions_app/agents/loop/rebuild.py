@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from pydantic_ai import Agent, StructuredDict
+from pydantic_ai.capabilities import ToolSearch
 from pydantic_ai.messages import BinaryImage, ModelMessage, SystemPromptPart, UserPromptPart
 from pydantic_ai.output import NativeOutput, PromptedOutput, ToolOutput
 from pydantic_ai.tools import (
@@ -20,6 +21,7 @@ from pydantic_ai.usage import RunUsage
 
 from sessions_app.agents.loop.frozen_tools import FrozenToolset, LibraryTools
 from sessions_app.agents.loop.library import load_messages, load_prompt, load_request
+from sessions_app.agents.loop.native_tools import is_tool_search, native_tools
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
@@ -55,7 +57,7 @@ class Start:
 def rebuild_agent(
     plan: ReplayPlan, model: ReplayModel, stage: Stage, observer: Observer, start: Start
 ) -> Agent[None, Any]:
-    budgets = Budgets(plan.run)
+    budgets, library = Budgets(plan.run), LibraryTools(stage)
     agent: Agent[None, Any] = Agent(
         model,
         name=plan.run.agent.name,
@@ -66,12 +68,20 @@ def rebuild_agent(
         retries={"tools": budgets.default, "output": budgets.of_output},
         toolsets=[FrozenToolset(model, stage, budgets)],
         end_strategy=_end_strategy(plan),
-        capabilities=[observer, LibraryTools(stage)],
+        capabilities=[observer, library, *_tool_search(plan, library)],
         deps_type=type(None),
     )
     for made_by, words in start.dynamic_prompts:
         agent.system_prompt(dynamic=True)(_saying(made_by, words))
     return agent
+
+
+def _tool_search(plan: ReplayPlan, library: LibraryTools) -> list[ToolSearch[None]]:
+    """Where the team chose how it searches; the library adds a search of its own otherwise."""
+    told = (tool for answer in plan.answers for tool in native_tools(answer.asked_with) if is_tool_search(tool))
+    strategy = next((tool.get("strategy") for tool in told), None)
+    chosen: Any = library.search if strategy == "custom" else strategy
+    return [ToolSearch(strategy=chosen)] if chosen in ("bm25", "regex", library.search) else []
 
 
 def _saying(name: str, words: str) -> Callable[[], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -17,6 +17,7 @@ from pydantic_ai.usage import UsageLimits
 
 from sessions_app.agents.loop.clock import PinnedClock
 from sessions_app.agents.loop.library import dump_output
+from sessions_app.agents.loop.native_tools import is_tool_search, native_tools
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.openai_observer import OpenAIObserver
 from sessions_app.agents.loop.other_loops import OtherLoopObserver, UntoldToolsObserver
@@ -114,7 +115,7 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         left_over=left_over,
         not_captured=frozenset(transcript.tally.not_captured or ()),
         rewritten=transcript.rewritten,
-        has_taken_schemas=_has_schemas(plan),
+        taken_parameters=tuple(_taken_parameters(plan)),
         taken_instructions=_taken_instructions(plan),
         has_taken_feedback=transcript.has_taken_feedback,
     )
@@ -131,9 +132,12 @@ def _taken_instructions(plan: ReplayPlan) -> str | None:
     return said if others else None
 
 
-def _has_schemas(plan: ReplayPlan) -> bool:
-    said = (answer.asked_with for answer in plan.answers)
-    return any(each.get("output_tools") or each.get("output_object") for each in said)
+def _taken_parameters(plan: ReplayPlan) -> Iterator[str]:
+    said = [answer.asked_with for answer in plan.answers]
+    if any(each.get("output_tools") or each.get("output_object") for each in said):
+        yield "the output schema"
+    if any(not is_tool_search(tool) for each in said for tool in native_tools(each)):
+        yield "the list of tools that run at the provider"
 
 
 def _observer(

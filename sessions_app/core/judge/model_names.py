@@ -10,11 +10,13 @@ from sessions_app.core.run import Run
 _VERSION = re.compile(r"([-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest))?")
 
 
-_FALLBACKS = "fallback:"
-
-
 def is_same_model(asked: str, answered: str) -> bool:
-    """`openai:gpt-4o` and `gpt-4o-2024-08-06` are one model: an alias and a dated version."""
+    """`openai:gpt-4o` and `gpt-4o-2024-08-06` are one model: an alias and a dated version. Of Pydantic AI's fallbacks,
+    `fallback:one,other`, any may have answered."""
+    return asked == answered or any(_stands_for(each, answered) for each in asked.split(","))
+
+
+def _stands_for(asked: str, answered: str) -> bool:
     asked, answered = (re.split(r"[:/]", name)[-1].lower() for name in (asked, answered))
     return answered.startswith(asked) and _VERSION.fullmatch(answered, len(asked)) is not None
 
@@ -25,8 +27,6 @@ def could_be_same_model(left: str | None, right: str | None) -> bool:
 
 
 def contradicting_model(run: Run) -> str | None:
-    """The model that the first request names, where it is another one than the run names. Of Pydantic AI's fallbacks,
-    `fallback:one,other`, any may have been asked."""
+    """The model that the first request names, where it is another one than the run names."""
     asked = next((call.model for _, call in main_models(run) if call.model), None)
-    named = (run.model or "").removeprefix(_FALLBACKS).split(",")
-    return None if any(could_be_same_model(name, asked) for name in named) else asked
+    return None if could_be_same_model(run.model, asked) else asked

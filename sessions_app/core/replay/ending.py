@@ -111,8 +111,8 @@ class Played:
     """Paths of which the recording holds nothing, as the comparison tallied them."""
     rewritten: Mapping[int, Rewriting] = field(default_factory=dict)
     """Requests whose past was taken from the recording, for code had rewritten it that does not run; by their step."""
-    has_taken_schemas: bool = False
-    """Output schemas were taken from the recording."""
+    taken_parameters: tuple[str, ...] = ()
+    """What of them a rebuilt agent has from the recording."""
     taken_instructions: str | None = None
     """Which instructions stand nowhere but in their requests, where the rebuilt agent takes them from there."""
     has_taken_feedback: bool = False
@@ -593,8 +593,9 @@ def _parameters(played: Played) -> Part:
         return not_comparable(told)
     if found == PROVEN and untold:
         return not_comparable(f"parameters that the recording does not show: {untold}")
-    if found == PROVEN and played.has_taken_schemas:
-        return not_comparable("the tools agree; the output schema was taken from the recording")
+    if found == PROVEN and played.taken_parameters:
+        verb = "was" if len(played.taken_parameters) == 1 else "were"
+        return not_comparable(f"the agent's tools agree; {join_words(list(played.taken_parameters))} {verb} {TAKEN}")
     return found
 
 

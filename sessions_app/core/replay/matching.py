@@ -20,7 +20,7 @@ FILLED_BY_LIBRARY = frozenset({"state", "outcome", "usage", "timestamp", "tool_c
 _MESSAGE = re.compile(r"messages\[\d+\](\.parts\[\d+\])?")
 _LIBRARY = re.compile(
     r"messages\[\d+\](\.usage(\.details)?|\.provider_details|\.parts\[\d+\](\.retry)?)?"
-    r"|parameters(\.(function_tools|output_tools|instruction_parts)\[\d+\]|\.output_object)?"
+    r"|parameters(\.(function_tools|native_tools|output_tools|instruction_parts)\[\d+\]|\.output_object)?"
 )
 """Objects whose fields the library defines, so that an older or shorter recording may lack some."""
 _FILE = re.compile(r"messages\[\d+\]\.parts\[\d+\]\.content(\[\d+\])?")
