@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Prefetch, Q, QuerySet
 
-from sessions_app.core.goldens.results import Result, worst_of
+from sessions_app.core.goldens.results import WORST_FIRST, Result, worst_of
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.forks import agent_of
@@ -103,6 +103,9 @@ def golden_run_by_id(project: Project, golden_run_id: str) -> GoldenRun | None:
     return golden_runs(GoldenRun.objects.filter(golden__project=project, golden_run_id=golden_run_id)).first()
 
 
+_RANK = {result: place for place, result in enumerate(WORST_FIRST)}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastRuns:
     """The runs of a golden that were made together with its newest one: those of one batch, or that one alone."""
@@ -121,6 +124,12 @@ class LastRuns:
         return next(run for run in self.runs if run.result == self.result)
 
     @property
+    def by_agent(self) -> list[tuple[str | None, GoldenRun]]:
+        """Each with its agent, None for the one that is rebuilt from the recording; the worst first."""
+        ranked = sorted(self.runs, key=lambda run: _RANK.get(run.result, len(WORST_FIRST)))  # type: ignore[call-overload]  # likewise
+        return [(agent_of(run.replay), run) for run in ranked]
+
+    @property
     def agents(self) -> tuple[str, ...]:
         """Those that came to this result, where others came to another one."""
         deciding = [run for run in self.runs if run.result == self.result]
@@ -130,15 +139,35 @@ class LastRuns:
 
 def last_runs(goldens: Sequence[Golden]) -> dict[int, LastRuns]:
     """By the key of the golden; nothing of those that never ran. Two queries."""
-    newest = GoldenRun.objects.filter(golden__in=[golden.pk for golden in goldens]).order_by("golden", "-pk")
-    heads = {run.golden_id: run for run in newest.distinct("golden").only("golden", "batch")}
+    found = _made_last(GoldenRun.objects.filter(golden__in=[golden.pk for golden in goldens]), golden_runs)
+    return {key: LastRuns(runs=tuple(runs)) for key, runs in found.items()}
+
+
+def last_results(project: Project) -> dict[int, Result | None]:
+    """As `last_runs` of all goldens of a project, with nothing but the results. Two queries."""
+    of_project = GoldenRun.objects.filter(golden__project=project)
+    found = _made_last(of_project, lambda runs: runs.only("golden", "batch", "result"))
+    return {key: worst_of(run.result for run in runs) for key, runs in found.items()}  # type: ignore[misc]  # likewise
+
+
+def _made_last(
+    asked: QuerySet[GoldenRun], read: Callable[[QuerySet[GoldenRun]], QuerySet[GoldenRun]]
+) -> dict[int, list[GoldenRun]]:
+    """Of each golden the runs that were made together with its newest one."""
+    newest = asked.order_by("golden", "-pk").distinct("golden")
+    heads = {run.golden_id: run for run in newest.only("golden", "batch")}
     alone, batches = [run.pk for run in heads.values()], {run.batch_id for run in heads.values()}
     together = Q(pk__in=alone) | Q(batch__in=batches - {None}, golden__in=heads)
     found: dict[int, list[GoldenRun]] = {}
-    for run in golden_runs(GoldenRun.objects.filter(together).order_by("pk")):
+    for run in read(GoldenRun.objects.filter(together).order_by("pk")):
         if run.batch_id == heads[run.golden_id].batch_id:
             found.setdefault(run.golden_id, []).append(run)
-    return {key: LastRuns(runs=tuple(runs)) for key, runs in found.items()}
+    return found
+
+
+def unsettled_runs(project: Project) -> QuerySet[GoldenRun]:
+    """Those that nobody has judged yet."""
+    return golden_runs(GoldenRun.objects.filter(golden__project=project, result=None))
 
 
 def batch_by_id(project: Project, golden_batch_id: str) -> GoldenBatch | None:

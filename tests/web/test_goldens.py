@@ -336,12 +336,16 @@ def test_the_worst_of_the_runs_made_together_is_the_last_result(bob, bad, shop):
     bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["old", "new"], "label": "v2", "deploy": "1"})
     failed, passed = golden.runs.order_by("pk")
     end(failed, bad)
-    assert last_result_of(bob) == ("queued", "with new", "running")
+    assert last_result_of(bob) == ("No golden fails so far; 1 is still running.", ["failed", "queued"], "running")
 
     end(passed, good)
 
-    assert last_result_of(bob) == ("failed", "with old", "failed")
-    assert "Last result of each: 1 failed" in words_of(bob.get(reverse("goldens", args=["shop"])))
+    assert last_result_of(bob) == ("1 of 1 golden fails.", ["failed", "passed"], "failed")
+    page = bob.get(reverse("goldens", args=["shop"]))
+    [next_step] = re.findall(r'href="([^"]+)"\s+data-next', page.content.decode())
+    assert next_step == reverse("golden_run", args=["shop", failed.golden_run_id])
+    failed.refresh_from_db()
+    assert failed.words in words_of(page), "why it fails is said beside it"
     told = words_of(bob.get(reverse("workflow", args=["shop", "chat"])))
     assert "Its golden does not pass on the latest code with old." in told
     assert "golden Own orders: failed with old after the deploy of v2" in told
@@ -350,7 +354,7 @@ def test_the_worst_of_the_runs_made_together_is_the_last_result(bob, bad, shop):
     bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
     assert "Its golden is running on the latest code." in words_of(bob.get(reverse("workflow", args=["shop", "chat"])))
     end(golden.runs.order_by("pk").last(), good)
-    assert last_result_of(bob) == ("passed", "", "failed")
+    assert last_result_of(bob) == ("Your golden holds.", ["passed"], "failed")
 
 
 @pytest.mark.parametrize(("made", "verdict", "word"), [("bad", "reproduced", "failed"), ("good", "diverged", "passed")])
@@ -388,10 +392,43 @@ def words_of(page):
 
 
 def last_result_of(client):
-    """The state and the agents in the row of the only golden, and the state of the only deploy."""
+    """The story, the states in the row of the only golden, and the state of the only deploy."""
     page = words_of(client.get(reverse("goldens", args=["shop"])))
-    row, deploy = re.search(r"shown (queued|failed|passed) (with \w+)?", page), re.search(r"Deploys v2 (\w+)", page)
-    return row[1], row[2] or "", deploy[1]
+    story = re.search(r"\d of \d goldens? \w+\.|No golden .*? running\.|Your golden holds\.", page)[0]
+    deploy = re.search(r"last deploy v2 (\w+)", page)[1]
+    return story, re.findall(r"(queued|failed|passed) (?:old|new)", page), deploy
+
+
+def test_what_fails_comes_first_and_the_header_counts_all_goldens(bob, bad, shop, monkeypatch):
+    monkeypatch.setattr("sessions_app.web.goldens.views.PAGE", 2)
+    held, failing, shelved, _ = (keep(bad, name=name) for name in ("Held", "Failing", "Shelved", "New"))
+    for golden, result in ((held, "pass"), (failing, "fail"), (shelved, "fail")):
+        replay = Replay.objects.create(project=shop, run=bad, content=bad.content, number=golden.pk, state="done")
+        GoldenRun.objects.create(golden=golden, replay=replay, result=result)
+    Golden.objects.filter(pk=shelved.pk).update(quarantined_at=bad.received_at, quarantine_reason="flaky")
+
+    first, second = (bob.get(reverse("goldens", args=["shop"]) + query) for query in ("", "?from=2"))
+
+    names = [[golden.name for golden, *_ in page.context["rows"]] for page in (first, second)]
+    assert names == [["Failing", "New"], ["Held", "Shelved"]]
+    assert "1 of 4 goldens fails. 1 never run · 1 passed · 1 in quarantine" in words_of(first)
+
+
+def test_the_list_asks_again_while_a_golden_runs(bob, bad):
+    keep(bad)
+    address = reverse("goldens", args=["shop"])
+    assert b"every 2s" not in bob.get(address).content
+    bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["new"]})
+    assert b"every 2s" in bob.get(address).content
+
+    part = bob.get(address, headers={"hx-request": "true"})
+    again = bob.get(address, headers={"hx-request": "true", "if-none-match": part["ETag"]})
+
+    assert again.status_code == 304
+    assert b'id="goldens-standing" hx-swap-oob="true"' in part.content
+    end(GoldenRun.objects.get(), bad)
+    over = bob.get(address, headers={"hx-request": "true", "if-none-match": part["ETag"]})
+    assert "1 of 1 golden fails." in words_of(over)
 
 
 def test_the_list_costs_the_same_for_one_golden_and_for_many(bob, bad):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -16,7 +15,6 @@ from replay_goldens.checks import read_checks
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.dataset import FORMATS
-from sessions_app.core.goldens.results import WORST_FIRST
 from sessions_app.core.replay.parts import PRESET_WORDS, Parts
 from sessions_app.core.search.query import parse_query
 from sessions_app.models import Golden, GoldenRun, Project, Run
@@ -32,6 +30,7 @@ from sessions_app.queries.goldens import (
     goldens_of,
     last_runs,
     live_goldens,
+    unsettled_runs,
 )
 from sessions_app.queries.replays import queue_of
 from sessions_app.queries.run_lists import Page, runs_page
@@ -43,9 +42,9 @@ from sessions_app.services.goldens import end_quarantine, quarantine, warnings_o
 from sessions_app.services.live_budget import golden_in_words, goldens_in_words
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
-from sessions_app.web.badges import state_of
 from sessions_app.web.downloads import attachment
 from sessions_app.web.goldens.evidence import by_check, columns_of
+from sessions_app.web.goldens.standing import standing_of
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.run_pages import run_address, whole_number
@@ -61,35 +60,42 @@ MOST_RUNS = 500
 
 @require_GET
 @project_page()
-def goldens(request: HttpRequest, project: Project) -> HttpResponse:
-    before = whole_number(request.GET.get("before"), 0)
-    found = goldens_of(project)
-    page = (found.filter(pk__lt=before) if before else found)[: PAGE + 1]
-    shown = list(page)
-    last = last_runs(shown[:PAGE])
-    if settle(run for each in last.values() for run in each.runs):
-        shown = list(page.all())
+def goldens(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
+    """A fixed number of queries. While one of the runs is open the list asks again."""
+    settle(unsettled_runs(project))
+    standing, start = standing_of(project), whole_number(request.GET.get("from"), 0)
+    rows = _rows(project, standing.ranked[start : start + PAGE])
+    open_runs = [run for _, last, _ in rows if last for run in last.runs if run.result is None]
     deploys = list(deploys_of(project)[:DEPLOYS])
     results = results_of(deploys)
     context = {
         "project": project,
         "section": "goldens",
-        "rows": [(golden, last.get(golden.pk), warnings_of(golden)) for golden in shown[:PAGE]],
-        "results": _results(last.values()),
-        "more_before": shown[PAGE - 1].pk if len(shown) > PAGE else None,
-        "agents": registered_agents(),
-        "deploys": [(deploy, results[deploy.pk]) for deploy in deploys],
+        "standing": standing,
+        "rows": rows,
+        "more_from": start + PAGE if standing.total > start + PAGE else None,
         "presets": PRESET_WORDS,
-        "live_budget": goldens_in_words(project, live_goldens(project)),
+        "deploys": [(deploy, results[deploy.pk]) for deploy in deploys],
+        "is_live": bool(open_runs),
         "may_change": has_role(request.user, project, "member"),
     }
-    return render(request, "goldens/list.html", context)
+    if request.htmx:
+        seen = [standing, list(results.items()), *((run.pk, run.replay.state) for run in open_runs)]
+        return live_part_of(request, "goldens/_list.html", context | {"is_part": True}, seen)
+    live_budget = goldens_in_words(project, live_goldens(project))
+    return render(request, "goldens/list.html", context | {"agents": registered_agents(), "live_budget": live_budget})
 
 
-def _results(last: Iterable[LastRuns]) -> list[tuple[str, int]]:
-    """How many goldens came to each result, the worst first."""
-    counted = Counter(runs.result for runs in last)
-    return [(state_of("golden", result).word, counted[result]) for result in WORST_FIRST if counted[result]]
+def _rows(project: Project, keys: Sequence[int]) -> list[tuple[Golden, LastRuns | None, bool]]:
+    """Each with whether it can only repeat what was recorded."""
+    found = {golden.pk: golden for golden in goldens_of(project).filter(pk__in=keys)}
+    shown = [found[key] for key in keys if key in found]
+    last = last_runs(shown)
+    return [(golden, last.get(golden.pk), _repeats(golden)) for golden in shown]
+
+
+def _repeats(golden: Golden) -> bool:
+    return any(warning["code"] == "repeats_the_recording" for warning in warnings_of(golden))
 
 
 @require_GET

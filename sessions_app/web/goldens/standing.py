@@ -1,0 +1,84 @@
+"""Whether the fixes of a project still hold: all its goldens, the ones that need somebody first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sessions_app.core.goldens.results import Result
+from sessions_app.models import Project
+from sessions_app.queries.goldens import goldens_of, last_results
+
+_WORDS = {
+    "fail": "failed",
+    "could_not_run": "could not run",
+    "nothing_covered": "not judged",
+    "open": "running",
+    "never": "never run",
+    "pass": "passed",
+    "quarantined": "in quarantine",
+}
+"""In the order in which they need somebody."""
+_PLACE = {name: place for place, name in enumerate(_WORDS)}
+_UNJUDGED = ("could_not_run", "nothing_covered")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """All goldens of a project by what their last runs came to; those in quarantine are counted apart."""
+
+    ranked: Sequence[int]
+    """Their keys, the ones that need somebody first and of these the newest."""
+    counted: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        return len(self.ranked)
+
+    @property
+    def fails(self) -> int:
+        return self.counted.get("fail", 0)
+
+    @property
+    def others(self) -> list[tuple[int, str]]:
+        """What the story leaves out."""
+        told = "fail" if self.fails else "pass"
+        return [
+            (self.counted[name], words) for name, words in _WORDS.items() if name != told and self.counted.get(name)
+        ]
+
+    @property
+    def story(self) -> str:
+        total, holding = self.total, self.counted.get("pass", 0)
+        unjudged = sum(self.counted.get(name, 0) for name in _UNJUDGED)
+        if self.fails:
+            return f"{self.fails} of {_goldens(total)} {_fails(self.fails)}."
+        if unjudged:
+            return f"No golden fails, but {unjudged} of {total} could not be judged."
+        if still := self.counted.get("open", 0):
+            return f"No golden fails so far; {still} {'is' if still == 1 else 'are'} still running."
+        if holding == total:
+            return f"All {total} goldens hold." if total > 1 else "Your golden holds."
+        return f"{holding} of {_goldens(total)} {'holds' if holding == 1 else 'hold'}."
+
+
+def standing_of(project: Project) -> Standing:
+    """Three queries. What is over must have been judged."""
+    results = last_results(project)
+    rows = goldens_of(project).select_related(None).values_list("pk", "quarantined_at")
+    named = [(pk, "quarantined" if since else _name(pk, results)) for pk, since in rows]
+    ranked = sorted(named, key=lambda each: _PLACE[each[1]])
+    return Standing(ranked=[pk for pk, _ in ranked], counted=Counter(name for _, name in named))
+
+
+def _name(pk: int, results: Mapping[int, Result | None]) -> str:
+    return results[pk] or "open" if pk in results else "never"
+
+
+def _goldens(number: int) -> str:
+    return f"{number} golden{'' if number == 1 else 's'}"
+
+
+def _fails(number: int) -> str:
+    return "fails" if number == 1 else "fail"
