@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from sessions_app.core.pricing import NOTHING, Cost, PriceList
@@ -33,12 +34,25 @@ class CostFigures(Generic[RunT]):
     of_runs: list[tuple[RunT, Cost]] = field(default_factory=list)
     of_names: dict[str | None, Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
     in_time: dict[tuple[datetime, str | None], Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
-    of_models: dict[str | None, Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
+    unpriced_models: set[str] = field(default_factory=set)
 
     @property
     def names(self) -> list[str | None]:
-        """The most expensive first."""
-        return sorted(self.of_names, key=lambda name: (-self.of_names[name].dollars, name or ""))
+        """The most expensive first, and of those without a cost the one with the most tokens."""
+        return sorted(self.of_names, key=lambda name: (*_dearest_first(self.of_names[name]), name or ""))
+
+    @property
+    def dearest(self) -> list[tuple[RunT, Cost]]:
+        """Runs in the same order."""
+        return sorted(self.of_runs, key=lambda pair: _dearest_first(pair[1]))
+
+    def amount(self, cost: Cost) -> Decimal:
+        """What is compared: dollars, and where nothing has a price, tokens."""
+        return cost.dollars if self.total.is_known else Decimal(cost.tokens)
+
+
+def _dearest_first(cost: Cost) -> tuple[Decimal, int]:
+    return -cost.dollars, -cost.tokens
 
 
 def cost_figures(
@@ -52,7 +66,8 @@ def cost_figures(
             name = model if by == "model" else facts.agent
             figures.of_names[name] += cost
             figures.in_time[facts.began, name] += cost
-            figures.of_models[model] += cost
+            if model is not None and cost.without_price:
+                figures.unpriced_models.add(model)
         whole = sum(of_models.values(), start=NOTHING)
         figures.of_runs.append((run, whole))
         figures.total += whole

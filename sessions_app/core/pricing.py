@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -34,6 +34,9 @@ class Cost:
     unpriced: int = 0
     uncounted: int = 0
     """Of the calls left out, those whose model has a price: their tokens were not recorded."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    """Of all calls, as far as they were recorded."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -41,7 +44,21 @@ class Cost:
             priced=self.priced + other.priced,
             unpriced=self.unpriced + other.unpriced,
             uncounted=self.uncounted + other.uncounted,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
         )
+
+    @property
+    def calls(self) -> int:
+        return self.priced + self.unpriced
+
+    @property
+    def without_price(self) -> int:
+        return self.unpriced - self.uncounted
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
 
     @property
     def is_known(self) -> bool:
@@ -82,10 +99,11 @@ class PriceList:
         """Of one model call; `model` answers for calls that name none."""
         name = step.model or model
         price = self.price_of(name, on) if name else None
+        used = Cost(input_tokens=step.input_tokens or 0, output_tokens=step.output_tokens or 0)
         if price is None or step.input_tokens is None or step.output_tokens is None:
-            return Cost(unpriced=1, uncounted=int(price is not None))
+            return replace(used, unpriced=1, uncounted=int(price is not None))
         dollars = (step.input_tokens * price.input_price + step.output_tokens * price.output_price) / _MILLION
-        return Cost(dollars=dollars, priced=1)
+        return replace(used, dollars=dollars, priced=1)
 
     def cost_of_run(self, steps: Iterable[StepSummary], model: str | None, on: date) -> Cost:
         calls = (self.cost_of(step, model, on) for step in steps if step.kind == "model")

@@ -50,7 +50,7 @@ def test_a_price_that_begins_later_says_nothing_of_the_time_before():
 def test_input_and_output_are_added_up():
     found = PriceList([price("gpt-4o", 2)]).cost_of_run([call(), call(None)], "gpt-4o", DAY)
 
-    assert found == Cost(dollars=Decimal(8), priced=2)
+    assert found == Cost(dollars=Decimal(8), priced=2, input_tokens=2_000_000, output_tokens=200_000)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_input_and_output_are_added_up():
 def test_what_is_not_known_stays_unknown(step, uncounted):
     found = PriceList([price("gpt-4o", 2)]).cost_of_run([step], None, DAY)
 
-    assert found == Cost(unpriced=1, uncounted=uncounted)
+    assert (found.unpriced, found.uncounted, found.is_known) == (1, uncounted, False)
     assert "unknown" in cost(found)
 
 
@@ -76,9 +76,11 @@ def test_costs_are_grouped_by_agent_or_by_model():
 
     by_agent, by_model = cost_figures(runs, prices, "agent"), cost_figures(runs, prices, "model")
 
-    assert by_agent.of_names == {"desk": Cost(dollars=Decimal(4), priced=1, unpriced=1)}
+    assert by_agent.of_names == {
+        "desk": Cost(dollars=Decimal(4), priced=1, unpriced=1, input_tokens=2_000_000, output_tokens=200_000)
+    }
     assert by_model.names == ["gpt-4o", "claude"]
-    assert {model: cost.unpriced for model, cost in by_model.of_models.items() if cost.unpriced} == {"claude": 1}
+    assert by_model.unpriced_models == {"claude"}
 
 
 @pytest.mark.parametrize("days", [0, 1, 30, 400, 9000])

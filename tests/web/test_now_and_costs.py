@@ -187,7 +187,9 @@ def test_without_prices_costs_are_unknown(bob, shop):
 
     page = bob.get("/p/shop/costs").content.decode()
 
-    assert "Unknown: no model has a price yet." in page
+    assert "Cost unknown: 1 model without a price." in " ".join(page.split())
+    assert "1 model call in 1 run · 1,000,000 tokens in, 0 out" in page
+    assert "Runs with the most tokens" in page
     assert "/p/shop/settings/prices?model=gpt-4o" in page
 
 
@@ -197,8 +199,9 @@ def test_a_price_gives_runs_a_cost_on_all_pages(bob, shop):
 
     bob.post("/p/shop/settings/prices", {"model": "gpt-4o", "input_price": "2.5", "output_price": "10"})
 
-    page = bob.get("/p/shop/costs").content.decode()
+    page = " ".join(bob.get("/p/shop/costs?by=agent").content.decode().split())
     assert "At least $2.50 for 2 runs" in page
+    assert "· 1 call without a price" in page
     assert "desk" in page
     assert "<dt>cost</dt><dd>$2.50</dd>" in bob.get("/p/shop/s/r1").content.decode()
 
@@ -220,12 +223,13 @@ def test_a_clock_that_is_ahead_does_not_stretch_the_chart():
     for days in (-1, 0, 40):
         figures.in_time[now + timedelta(days=days), "desk"] += Cost(dollars=Decimal(1), priced=1)
         figures.of_names["desk"] += Cost(dollars=Decimal(1), priced=1)
+        figures.total += Cost(dollars=Decimal(1), priced=1)
 
     chart = cost_chart(figures, now)
 
     assert chart is not None
     assert chart.last <= now + timedelta(hours=1)
-    assert [bar.dollars for bar in chart.bars] == [1, 2]
+    assert [bar.amount for bar in chart.bars] == [1, 2]
 
 
 def test_the_same_model_and_day_is_written_over(bob, shop):

@@ -1,4 +1,4 @@
-"""The chart of costs: a bar for each stretch of time, in parts by agent or model."""
+"""The chart of costs, or of tokens where nothing has a price: a bar for each stretch of time, by agent or model."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Series:
     place: int
     cost: Cost
     percent: Decimal
+    """Of what is compared: dollars, or tokens where nothing has a price."""
 
     @property
     def colour(self) -> int:
@@ -40,7 +41,7 @@ class Part:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bar:
     begins: datetime
-    dollars: Decimal
+    amount: Decimal
     x: float
     width: float
     parts: tuple[Part, ...]
@@ -55,30 +56,30 @@ class Chart:
 
 
 def cost_chart(figures: CostFigures[Run], now: datetime) -> Chart | None:
-    """None where nothing has a price. What a clock that is ahead dates later than now stands at now."""
-    times = [min(at, now) for (at, _), cost in figures.in_time.items() if cost.is_known]
+    """None where there is nothing to draw. What a clock that is ahead dates later than now stands at now."""
+    amounts = {key: amount for key, cost in figures.in_time.items() if (amount := figures.amount(cost))}
+    times = [min(at, now) for at, _ in amounts]
     if not times:
         return None
     length = bar_length(min(times), max(times))
     first = _floor(min(times), length.total_seconds())
     sums: dict[int, dict[int, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     colours = {name: min(place, COLOURS - 1) for place, name in enumerate(figures.names)}
-    for (at, name), cost in figures.in_time.items():
-        if cost.is_known:
-            sums[int((min(at, now) - first) / length)][colours[name]] += cost.dollars
-    count, most = max(sums) + 1, max(sum(parts.values()) for parts in sums.values()) or Decimal(1)
+    for (at, name), amount in amounts.items():
+        sums[int((min(at, now) - first) / length)][colours[name]] += amount
+    count, most = max(sums) + 1, max(Decimal(sum(parts.values())) for parts in sums.values())
     width = WIDTH / max(count, 12)
     bars = [
         Bar(
             begins=first + number * length,
-            dollars=Decimal(sum(parts.values())),
+            amount=Decimal(sum(parts.values())),
             x=round(number * width, 1),
             width=round(width - 2, 1),
             parts=_parts(parts, most),
         )
         for number, parts in sorted(sums.items())
     ]
-    return Chart(bars=bars, most=Decimal(most), first=first, last=first + count * length)
+    return Chart(bars=bars, most=most, first=first, last=first + count * length)
 
 
 def _floor(at: datetime, seconds: float) -> datetime:
@@ -87,10 +88,10 @@ def _floor(at: datetime, seconds: float) -> datetime:
 
 
 def _parts(parts: dict[int, Decimal], most: Decimal) -> tuple[Part, ...]:
-    """From below, in the order of their colours; what costs anything is at least seen."""
+    """From below, in the order of their colours; none is too small to be seen."""
     made, top = [], float(HEIGHT)
-    for colour, dollars in sorted(parts.items()):
-        height = max(float(dollars / most) * HEIGHT, 1.0) if dollars else 0.0
+    for colour, amount in sorted(parts.items()):
+        height = max(float(amount / most) * HEIGHT, 1.0)
         top -= height
         made.append(Part(colour=colour, y=round(max(top, 0.0), 1), height=round(height, 1)))
     return tuple(made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +10,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.cost_figures import By, CostFigures, Facts, cost_figures
-from sessions_app.core.pricing import Cost
 from sessions_app.models import Project, Run
 from sessions_app.queries.access import has_role
 from sessions_app.queries.agents_seen import agents_seen
@@ -22,16 +20,7 @@ from sessions_app.web.costs.chart import Series, cost_chart
 from sessions_app.web.periods import Period
 
 SHOWN = 20
-"""The most expensive runs."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unpriced:
-    """A model whose calls are left out: some for want of a price, some for want of their tokens."""
-
-    model: str | None
-    without_price: int
-    without_tokens: int
+"""Of models, agents and runs: the most expensive."""
 
 
 @require_GET
@@ -39,22 +28,22 @@ class Unpriced:
 def costs(request: HttpRequest, project: Project) -> HttpResponse:
     """Six queries, whatever is stored."""
     period, now = Period.read(request.GET), timezone.now()
-    by: By = "model" if request.GET.get("by") == "model" else "agent"
+    by: By = "agent" if request.GET.get("by") == "agent" else "model"
     prices = price_list(project)
     runs = recorded_runs(project, period.span(now), period.agent)
     figures = cost_figures(((run, _facts(run), steps) for run, steps in with_steps(runs[:MOST_RUNS])), prices, by)
     context = {
         "project": project,
         "section": "costs",
-        **period.choices(agents_seen(project), by=by if by == "model" else ""),
+        **period.choices(agents_seen(project), by=by if by == "agent" else ""),
         "by": by,
-        "ways": [(way, period.address(by=way if way == "model" else ""), way == by) for way in ("agent", "model")],
-        "has_prices": bool(prices),
+        "ways": [(way, period.address(by=way if way == "agent" else ""), way == by) for way in ("model", "agent")],
         "figures": figures,
         "chart": cost_chart(figures, now),
         "series": _series(figures),
-        "unpriced": _unpriced(figures),
-        "dearest": _dearest(figures),
+        "dearest": [(run, cost) for run, cost in figures.dearest[:SHOWN] if cost.calls],
+        "shown": f":{SHOWN}",
+        "more_than": SHOWN,
         "runs": min(len(runs), MOST_RUNS),
         "is_cut": len(runs) > MOST_RUNS,
         "may_price": has_role(request.user, project, "admin"),
@@ -67,23 +56,9 @@ def _facts(run: Run) -> Facts:
 
 
 def _series(figures: CostFigures[Run]) -> list[Series]:
-    whole = figures.total.dollars or Decimal(1)
+    whole = figures.amount(figures.total) or Decimal(1)
     costs = ((name, figures.of_names[name]) for name in figures.names)
     return [
-        Series(name=name, place=place, cost=cost, percent=100 * cost.dollars / whole)
+        Series(name=name, place=place, cost=cost, percent=100 * figures.amount(cost) / whole)
         for place, (name, cost) in enumerate(costs)
     ]
-
-
-def _unpriced(figures: CostFigures[Run]) -> list[Unpriced]:
-    found = [
-        Unpriced(model=model, without_price=cost.unpriced - cost.uncounted, without_tokens=cost.uncounted)
-        for model, cost in figures.of_models.items()
-        if cost.unpriced
-    ]
-    return sorted(found, key=lambda each: (-each.without_price, -each.without_tokens))
-
-
-def _dearest(figures: CostFigures[Run]) -> list[tuple[Run, Cost]]:
-    known = [(run, cost) for run, cost in figures.of_runs if cost.is_known]
-    return sorted(known, key=lambda pair: -pair[1].dollars)[:SHOWN]
