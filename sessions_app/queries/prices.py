@@ -14,9 +14,13 @@ def prices_of(project: Project) -> list[ModelPrice]:
 
 def price_list(project: Project) -> PriceList:
     """One query."""
+    return list_of(prices_of(project))
+
+
+def list_of(rows: list[ModelPrice]) -> PriceList:
     return PriceList(
         Price(model=row.model, since=row.since, input_price=row.input_price, output_price=row.output_price)
-        for row in prices_of(project)
+        for row in rows
     )
 
 

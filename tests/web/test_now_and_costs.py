@@ -264,6 +264,19 @@ def test_prices_are_changed_by_administrators_alone(shop):
     assert list(ModelPrice.objects.all()) == [row]
 
 
+def test_models_in_use_without_a_price_are_offered(bob, shop):
+    send(shop, "r1", model_step("gpt-4o"), model_step("other"))
+    page = bob.get("/p/shop/settings/prices").content.decode()
+    assert "2 models in use have no price." in page
+    assert 'href="?model=other"' in page
+
+    bob.post("/p/shop/settings/prices", {"model": "*", "input_price": "1", "output_price": "1"})
+
+    page = bob.get("/p/shop/settings/prices").content.decode()
+    assert "Every model in use has a price." in page
+    assert "?model=" not in page
+
+
 def test_a_known_model_is_offered_with_its_list_price(bob, shop):
     page = bob.get("/p/shop/settings/prices?model=openai:gpt-4o").content.decode()
 

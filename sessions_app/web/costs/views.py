@@ -9,12 +9,13 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from sessions_app.core.cost_figures import By, CostFigures, Facts, cost_figures
+from sessions_app.core.cost_figures import By, CostFigures
 from sessions_app.models import Project, Run
 from sessions_app.queries.access import has_role
 from sessions_app.queries.agents_seen import agents_seen
+from sessions_app.queries.costs import costs_of
 from sessions_app.queries.prices import price_list
-from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs, with_steps
+from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs
 from sessions_app.web.access import project_page
 from sessions_app.web.costs.chart import Series, cost_chart
 from sessions_app.web.periods import Period
@@ -31,7 +32,7 @@ def costs(request: HttpRequest, project: Project) -> HttpResponse:
     by: By = "agent" if request.GET.get("by") == "agent" else "model"
     prices = price_list(project)
     runs = recorded_runs(project, period.span(now), period.agent)
-    figures = cost_figures(((run, _facts(run), steps) for run, steps in with_steps(runs[:MOST_RUNS])), prices, by)
+    figures = costs_of(runs[:MOST_RUNS], prices, by)
     context = {
         "project": project,
         "section": "costs",
@@ -49,10 +50,6 @@ def costs(request: HttpRequest, project: Project) -> HttpResponse:
         "may_price": has_role(request.user, project, "admin"),
     }
     return render(request, "costs/costs.html", context)
-
-
-def _facts(run: Run) -> Facts:
-    return Facts(began=min(run.started_at or run.received_at, run.received_at), agent=run.agent_name, model=run.model)
 
 
 def _series(figures: CostFigures[Run]) -> list[Series]:

@@ -10,9 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from sessions_app.core.pricing import Cost
 from sessions_app.models import ModelPrice, Project
 from sessions_app.queries.access import has_role
-from sessions_app.queries.prices import prices_of
+from sessions_app.queries.costs import costs_of
+from sessions_app.queries.prices import list_of, prices_of
+from sessions_app.queries.sessions import Span
+from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs
 from sessions_app.services.prices import list_price
 from sessions_app.web.access import project_page
 from sessions_app.web.errors.views import forbidden
@@ -44,12 +48,19 @@ def prices(request: HttpRequest, project: Project) -> HttpResponse:
         "project": project,
         "section": "settings",
         "settings_page": "prices",
-        "prices": prices_of(project),
+        "prices": (listed := prices_of(project)),
+        "unpriced": _unpriced(project, listed),
         "is_admin": is_admin,
         "errors": form.errors,
         "typed": request.POST if form.is_bound else _offered(request.GET.get("model", "")[:200]),
     }
     return render(request, "projects/prices.html", facts, status=422 if form.is_bound else 200)
+
+
+def _unpriced(project: Project, listed: list[ModelPrice]) -> list[tuple[str, Cost]]:
+    """Models of the newest runs without a price, and what they were used for; the one with the most tokens first."""
+    figures = costs_of(recorded_runs(project, Span())[:MOST_RUNS], list_of(listed), "model")
+    return [(name, figures.of_names[name]) for name in figures.names if name in figures.unpriced_models]
 
 
 def _offered(model: str) -> dict[str, Any]:
