@@ -6,8 +6,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import escape
 
 from sessions_app.models import Replay
+from sessions_app.services.cold_cases import mark_cold
 from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, long_run, loop_of, model_step, tool_step
@@ -30,7 +32,7 @@ def test_the_list_begins_a_little_before_the_step_that_is_open(shop, bob):
     listed = [re.findall(r'<tr id="s(\d+)"', page_of(bob, run, **query))[0] for query in ({}, {"step": 20}, {"at": 3})]
 
     assert listed == ["16", "1", "1"]
-    assert "steps before 16</a>" in page_of(bob, run)
+    assert "steps before 16: </span>15 before</a>" in page_of(bob, run)
 
 
 def test_a_model_step_without_a_name_goes_by_its_model_and_messages_are_counted(shop, bob):
@@ -50,9 +52,29 @@ def test_the_page_says_what_happened_and_whether_it_can_be_replayed(shop, bob):
     assert "replayable" in match(r'<h2 id="kit-title">(.*?)</h2>', page)
     assert page.count('<li class="kit-') == 12
     assert "lookup_order was called without user_id" in page
-    assert "recorded answers only" in page
+    assert "Recorded answers only" in page
     assert "isolated" not in page
     assert "Next time:" in page
+
+
+def test_the_line_of_the_kit_names_what_is_not_captured_and_says_how_much_more(shop, bob):
+    """However narrow the page is."""
+    run = load_example(shop, "r_8821")
+    open_lines = [line["title"] for line in run.kit["lines"] if line["status"] != "captured"]
+
+    line = match(r'<details class="kit-fold">\s*<summary class="small">(.*?)</summary>', page_of(bob, run))
+
+    assert sum(escape(title) in line for title in open_lines) == 1
+    assert f"+{len(open_lines) - 1} more" in line
+
+
+def test_replay_is_not_the_next_thing_to_do_with_a_run_that_is_marked_cold(shop, bob):
+    run = load_example(shop, "r_8821")
+    mark_cold(run=run, reason="The index is gone.")
+
+    button = match(r'<button class="(btn[^"]*)"[^>]*data-key="Shift\+R"', page_of(bob, run))
+
+    assert button == "btn"
 
 
 def test_a_cold_run_says_why_and_has_no_replay_button(shop, bob):

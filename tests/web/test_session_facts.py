@@ -25,6 +25,10 @@ def end_of(page, label):
     return match(rf"<dt>{label}</dt>(.*?)</div>", match(r'<dl class="ends">(.*?)</dl>', page) + "</div>")
 
 
+def instructions_in(page):
+    return match(r'<div class="instructions">(.*?)</details>', page)
+
+
 def test_the_nine_fields_of_a_session_file_are_on_the_page(shop, bob):
     page = page_of(bob, load_example(shop, "abc123.session"))
 
@@ -33,7 +37,7 @@ def test_the_nine_fields_of_a_session_file_are_on_the_page(shop, bob):
     assert "Cancel my order ORD-5521, wrong item" in end_of(page, "asked")
     assert "I&#x27;ve cancelled order ORD-5521 for you..." in end_of(page, "answered")
     assert "openai:gpt-4o" in match(r"<dt>model</dt>(.*?)</dd>", page)
-    assert "You help customers with their orders." in end_of(page, "instructions")
+    assert "You help customers with their orders." in instructions_in(page)
     assert 'view=messages">6</a>' in match(r"<dt>messages</dt>(.*?)</dd>", page)
     assert "<dd>2</dd>" in match(r"<dt>tool calls</dt>(.*?</dd>)", page)
     assert "2.34 s" in match(r"<dt>took</dt>(.*?)</dd>", page)
@@ -44,8 +48,7 @@ def test_flags_are_shown_with_their_values_and_instructions_with_hash_and_versio
     page = page_of(bob, load_record(shop, **facts))
 
     assert match(r"<dt>flags</dt>(.*?)</dd>", page).endswith(">new_flow true, limit 3")
-    said = end_of(page, "instructions")
-    assert f"SHA-256 {sha256(b'You help.').hexdigest()[:12]}, version v7." in said
+    assert f"SHA-256 {sha256(b'You help.').hexdigest()[:12]}, version v7." in instructions_in(page)
 
 
 def test_flags_that_nobody_recorded_are_said_to_be_missing(shop, bob):
@@ -95,10 +98,10 @@ def test_hostile_text_is_text_in_every_place(shop, bob):
     error = {"type": "<i>", "message": HOSTILE}
     page = page_of(bob, load_record(shop, input=HOSTILE, output=HOSTILE, error=error, instructions=HOSTILE))
 
-    block = match(r'<dl class="ends">(.*?)</dl>', page)
+    block = match(r'<dl class="ends">(.*?)</dl>', page) + instructions_in(page)
     assert "<script" not in block
     assert "\u202e" not in block
-    assert block.count(">RLO<") == 5  # asked, failed, answered, and the instructions folded and open
+    assert block.count(">RLO<") == 4  # asked, failed, answered, and the instructions
 
 
 def test_base64_is_folded(shop, bob):

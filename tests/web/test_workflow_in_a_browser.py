@@ -73,7 +73,7 @@ def test_a_new_attempt_is_made_without_scripts(browser: Browser, live_server):
     arrive(page, f"{live_server.url}/p/shop/sessions")
 
     page.goto(f"{live_server.url}/p/shop/s/chat_1")
-    page.click("text=reproduction checklist")
+    page.click("css=.tried-ways >> text=reproduction")
     page.click("#step-6 button")
 
     assert "/p/shop/replays/rp_" in page.url

@@ -22,9 +22,14 @@ def folded_anomalies(anomalies: Iterable[Anomaly]) -> list[Oddity]:
     """Warnings first; otherwise in the order in which they were found."""
     groups: dict[tuple[str, str], list[Anomaly]] = {}
     for anomaly in anomalies:
-        groups.setdefault((anomaly.level, anomaly.message), []).append(anomaly)
+        groups.setdefault((anomaly.level, _words(anomaly)), []).append(anomaly)
     folded = [_oddity(level, message, found) for (level, message), found in groups.items()]
     return sorted(folded, key=lambda oddity: oddity.level == "info")
+
+
+def _words(anomaly: Anomaly) -> str:
+    """Without the error that a run ended in, which stands above the anomalies wherever they are listed."""
+    return anomaly.message.partition(":")[0] if anomaly.code == "no_answer" else anomaly.message
 
 
 def _oddity(level: str, message: str, found: list[Anomaly]) -> Oddity:

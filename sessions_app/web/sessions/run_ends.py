@@ -90,9 +90,8 @@ def _of_error(error: ErrorInfo) -> End:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Instructions:
-    """The system prompt of the first request, folded to its first line."""
+    """The system prompt of the first request."""
 
-    summary: str
     text: str
     length: int
 
@@ -104,5 +103,4 @@ class Instructions:
 def shown_instructions(text: str | None) -> Instructions | None:
     if text is None:
         return None
-    summary = text.strip()[:200].partition("\n")[0]
-    return Instructions(summary=summary or "empty text", text=text[:INSTRUCTIONS], length=len(text))
+    return Instructions(text=text[:INSTRUCTIONS], length=len(text))

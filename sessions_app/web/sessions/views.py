@@ -50,7 +50,7 @@ from sessions_app.web.traces.views import spans_context
 
 VIEWS = ("steps", "timeline", "messages", "state", "raw")
 REPLAYS = 10
-ANOMALIES = 6
+ANOMALIES = 4
 
 
 @require_GET
@@ -122,7 +122,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "known_tags": tags_of(project),
         "cost": cost_of_run(run, price_list(project)),
         "kit_lines": kit,
-        "kit_folds": run.verdict != "cold" and all(line["status"] != "contradictory" for line in kit),
+        "kit_open": _not_captured(kit),
         "kit_details": {line["key"]: line["detail"] for line in kit},
         "flags": _flags(kit),
         "anomalies": odd[:ANOMALIES],
@@ -132,6 +132,14 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "made_by": getattr(run, "produced_by", None),
         "last_index": run.content.length,
     }
+
+
+def _not_captured(kit: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Contradictions first, as a replay can go wrong by them alone."""
+    return sorted((line for line in kit if line["status"] != "captured"), key=lambda line: _OPEN.index(line["status"]))
+
+
+_OPEN = ("contradictory", "missing", "partial")
 
 
 def curl_of(request: HttpRequest, run: Run) -> str:
