@@ -150,6 +150,6 @@ addEventListener("popstate", () => {
 if (isLive && !narrow.matches) {
   const index = shownStep();
   const row = rowOf(index);
-  if (new URL(location.href).searchParams.has("step") && row && scrollY === 0) row.scrollIntoView({ block: "center" });
+  if (new URL(location.href).searchParams.has("step") && row && scrollY === 0 && row.getBoundingClientRect().bottom > innerHeight) row.scrollIntoView({ block: "center" });
   for (const near of [index + 1, index - 1]) if (panel.querySelector(`[data-step="${near}"]`)) fetchPanel(near).catch(() => {});
 }

@@ -139,6 +139,24 @@ def test_a_loop_is_one_row_with_its_count(shop, bob):
     assert "?view=timeline&amp;step=2&amp;unfold=1#f1" in folded
 
 
+def test_calls_of_one_tool_are_one_row_whatever_they_were_asked_and_a_failed_one_stands_alone(shop, bob):
+    steps = [
+        step
+        for number in range(1, 21, 2)
+        for step in (
+            timed(model_step(number), number, number + 1),
+            timed(tool_step("migrate", arguments={"table": number}, parent=number), number + 1, number + 2),
+        )
+    ]
+    steps[13] |= {"error": {"type": "Deadlock", "message": "blocked"}}
+
+    page = timeline_of(bob, load_record(shop, steps=steps))
+
+    assert re.findall(r'<tr id="s(\d+)"|<strong class="times">(× \d+)', page) == [
+        ("", "× 6"), ("13", ""), ("14", ""), ("", "× 3"),
+    ]  # fmt: skip
+
+
 def test_steps_without_times_are_drawn_in_their_order(shop, bob):
     page = timeline_of(bob, load_record(shop, steps=[model_step(1), tool_step(parent=1)]))
 
@@ -160,7 +178,7 @@ def test_a_run_without_steps_says_so(shop, bob):
 def test_thousands_of_steps_are_a_small_page_that_leads_everywhere(shop, bob):
     steps = [timed(step, at, at + 0.8) for at, step in enumerate(long_run(5000))]
     run = load_record(shop, steps=steps)
-    page = timeline_of(bob, run, step=2500)
+    page = timeline_of(bob, run, step=2500, unfold="2401,2501")
 
     assert len(page) < 300_000
     assert page.count('<tr id="s') == 200

@@ -114,7 +114,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fold:
-    """A loop: the same calls with the same arguments and the same answers, over and over."""
+    """A loop: the same calls over and over."""
 
     lines: tuple[Line, ...]
     times: int
@@ -214,11 +214,13 @@ def outline(
     hits: Mapping[int, int] | None = None,
     hidden: Mapping[int, int | None] | None = None,
     called: Mapping[int | None, Sequence[Run]] | None = None,
+    by_name: bool = False,
 ) -> list[Entry]:
     """`asked` is the step that is shown beside the list; `unfolded` holds first steps of open loops; `hidden` has the
-    steps that are left out, each with its parent; `called` has the runs that steps called."""
+    steps that are left out, each with its parent; `called` has the runs that steps called. `by_name` folds calls of
+    one tool whatever its arguments were, which is what a list of times has to say of them."""
     lines = _lines(rows, started_at, hits or {}, hidden or {}, called or {})
-    marks = [_signature(line) for line in lines]
+    marks = [(_named if by_name else _signature)(line) for line in lines]
     entries: list[Entry] = []
     at = 0
     while at < len(lines):
@@ -306,6 +308,12 @@ def _signature(line: Line) -> Hashable:
         return row.index
     call = (row.kind, row.name, row.arguments_key, row.result_key)
     return (*call, row.has_error, row.error_preview, line.depth, row.source)
+
+
+def _named(line: Line) -> Hashable:
+    """Equal for steps of the same kind and name; one that failed equals no other."""
+    row = line.step
+    return row.index if line.called or row.has_error else (row.kind, row.kind != "model" and row.name, line.depth)
 
 
 def _cycle_at(marks: list[Hashable], at: int) -> tuple[int, int]:

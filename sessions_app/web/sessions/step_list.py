@@ -40,7 +40,14 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
     hidden = steps.inner_steps(run, shown) if hides else {}
     called = _called(place, last)
     entries = outline(
-        rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden, called=called
+        rows,
+        started_at=run.started_at,
+        asked=shown,
+        unfolded=unfolded,
+        hits=hits,
+        hidden=hidden,
+        called=called,
+        by_name=bool(shown_as),
     )
     if not (shown_as or hits or {"at", "step"} & request.GET.keys()):
         entries = _near(entries, shown)
