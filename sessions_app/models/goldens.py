@@ -89,7 +89,7 @@ class GoldenRun(models.Model):
     """None until the replay is over and somebody has looked."""
     words = models.TextField(blank=True)
     """Why it came to this result."""
-    checks = models.JSONField(default=list)
+    checks = SpelledJsonField(default=list)
     """What became of each check: `check`, `words`, `passed`, `seen`."""
     created_at = models.DateTimeField(auto_now_add=True)
 

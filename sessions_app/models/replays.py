@@ -138,16 +138,16 @@ class Replay(models.Model):
     progress_done = models.IntegerField(default=0)
     progress_total = models.IntegerField(default=0)
     verdict = models.CharField(max_length=24, null=True)
-    divergence = models.JSONField(null=True)
+    divergence = SpelledJsonField(null=True)
     live_calls = models.IntegerField(null=True)
     """Calls of live tools that happened, and requests to a live model."""
     refused_calls = models.IntegerField(null=True)
     """Attempts to reach the world that the audit hook refused."""
-    facts = models.JSONField(default=dict)
+    facts = SpelledJsonField(default=dict)
     """What the engine found out: sources, fields compared, fields not captured, which fence held."""
     produced_run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="produced_by")
     error = models.TextField(null=True)
-    stopped_at = models.JSONField(null=True)
+    stopped_at = SpelledJsonField(null=True)
     """What it waits for while it is paused, or what nothing could answer: `at`, `asked`, `kind`, `step`, `name`,
     `arguments`, `why`, `nearest`."""
     expectation_met = models.BooleanField(null=True)

@@ -17,7 +17,7 @@ STALLED_AFTER = timedelta(seconds=60)
 BUSY_WORKERS = 8
 
 _FORK = Q(mode__in=FORK_MODES)
-_IN_PART = Q(verdict__in=ENDS, facts__has_key="limit")
+_IN_PART = Q(verdict__in=ENDS, facts__limit__isnull=False)
 """As `Replay.is_in_part`."""
 FILTERS: dict[str, Q] = {
     "all": Q(),

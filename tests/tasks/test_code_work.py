@@ -57,6 +57,20 @@ def test_the_repaired_agent_diverges_where_it_refuses_and_writes_nothing(project
     assert replay.live_calls == 0
 
 
+def test_what_differs_is_told_as_it_was_spelled(project):
+    """The database has an order of its own for the keys of objects, and no negative zero."""
+    replay = work(request_replay(run=make_run(project), mode="code", order={"agent": "order_desk_fixed"}))
+    (act,) = (each for each in replay.facts["own_code"] if each["step"] == 4)
+    replay.divergence |= {"recorded": -0.0, "replayed": {"i": 1e21, "f": 0.0}}
+    replay.facts["own_code"] = [act | {"recorded": -0.0, "now": {"i": 1e21, "f": 0.0}}]
+    replay.save()
+
+    told = report_of(Replay.objects.get()).replay
+
+    assert (told.difference.recorded, told.difference.replayed) == ("-0.0", '{"i":1e+21,"f":0.0}')
+    assert (told.effect.recorded, told.effect.now) == ("-0.0", '{"i":1e+21,"f":0.0}')
+
+
 def test_steps_of_tools_that_ran_count_as_done(project):
     """The fifth step is where nobody knows what the model would say."""
     same, mended = (
