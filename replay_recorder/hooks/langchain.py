@@ -140,7 +140,7 @@ class ReplayCallbackHandler(BaseCallbackHandler):  # type: ignore[misc, unused-i
         with guard("on_tool_error"):
             work = self._leave(run_id)
             if work is not None and work.step is not None:
-                work.log.tool_failed(work.step, error)
+                work.log.tool_failed(work.step, work.call_id, error)
 
     # --- searches
 

@@ -67,10 +67,12 @@ class RunLog:
         self._has_request = False
         self._offered: dict[int, Json] = {}
         """The parameters of each request, by its step."""
-        self._asked: dict[str, tuple[int, Json]] = {}
-        """Calls that answers asked for, by their id, with the step of the answer."""
+        self._asked: dict[str, tuple[int | None, Json]] = {}
+        """Calls that answers asked for, by their id, with the step of the answer; None for one of an earlier run."""
         self._steps: dict[str, int] = {}
         """Tool steps by the id of the call that they answer."""
+        self._failed: dict[str, int] = {}
+        """Tool steps that raised since the newest answer, by the id of their call."""
         self._results: dict[str, Any] = {}
         """What is written as the result of a call."""
         self._last: tuple[int, Any] | None = None
@@ -115,7 +117,10 @@ class RunLog:
         model = name(params.get("model") or params.get("model_name") or facts.get("ls_model_name"))
         provider = name(facts.get("ls_provider"))
         with self._lock:
+            if self._steps and not self._has_request:
+                self._asked.update(_asked_before(messages))
             self._settle(run, messages)
+            self._note_order(run, messages)
             node = facts.get("langgraph_node")
             step = run.begin("model", name=model or "model", model=model, provider=provider, node=node)
             asked = self._histories.ask(step, messages)
@@ -143,6 +148,7 @@ class RunLog:
             self._histories.answered(step, response)
             self._asked.update({call["id"]: (step, call) for call in calls_of(message) if call["id"]})
             self._last = step, message
+            self._failed.clear()
         run.end(
             step,
             response=response,
@@ -168,6 +174,8 @@ class RunLog:
         if run is None:
             return None
         parent, call = self._asked.get(call_id or "", (None, {}))
+        if (before := self._failed.pop(call_id or "", None)) is not None:
+            run.amend(before, call_id=JsonText("null"), attempt_at=name(call_id))
         step = run.begin(
             "tool",
             tool_name=name(called),
@@ -198,14 +206,16 @@ class RunLog:
                 self._results[call_id] = output
         self._run.end(step, **fields, **http_fields(self._run, step))
 
-    def tool_failed(self, step: int, error: BaseException) -> None:
-        """The graph may tell the model what it raised, and then it goes on."""
+    def tool_failed(self, step: int, call_id: str | None, error: BaseException) -> None:
+        """The graph may tell the model what it raised, and then it goes on, or call the tool once more."""
         if type(error).__name__ in _STEERING and self._run is not None:
             self._is_waiting = True
             self._run.end(step, outcome="unapproved", **http_fields(self._run, step))
         else:
             outcome = "crashed" if isinstance(error, Exception) else "interrupted"
             self.step_failed(step, error, outcome=outcome)
+            if call_id is not None:
+                self._failed[call_id] = step
 
     def _settle(self, run: RunWriter, messages: list[Any]) -> None:
         """Answers as the model is told them, also those of calls for which no tool ran."""
@@ -222,6 +232,14 @@ class RunLog:
             if call_id not in self._results or self._results[call_id] != message.content:
                 run.amend(self._steps[call_id], result=written(message.content), outcome=_outcome(message))
                 self._results[call_id] = message.content
+
+    def _note_order(self, run: RunWriter, messages: list[Any]) -> None:
+        """Of calls that middleware answered in the place of tools the model may be told before the others."""
+        asked = [call["id"] for call in calls_of(_newest_answer(messages))]
+        told = [each.tool_call_id for each in messages if getattr(each, "tool_call_id", None) in asked]
+        if told != sorted(told, key=asked.index) and self._steps.keys() >= set(told):
+            for place, call_id in enumerate(told, start=1):
+                run.amend(self._steps[call_id], told_as=place)
 
     # --- searches
 
@@ -321,6 +339,16 @@ def _identity(recorder: Recorder, facts: Json) -> Identity:
 
 def _session(facts: Json) -> str | None:
     return next((found for key in _SESSIONS if (found := identifier(facts.get(key)))), None)
+
+
+def _asked_before(messages: list[Any]) -> dict[str, tuple[None, Json]]:
+    """The calls of the newest answer. A run that goes on with some of them is told what became of the others as well:
+    they ran before something waited for somebody, or were turned down."""
+    return {call["id"]: (None, call) for call in calls_of(_newest_answer(messages)) if call["id"]}
+
+
+def _newest_answer(messages: list[Any]) -> Any:
+    return next((each for each in reversed(messages) if each.type == "ai"), None)
 
 
 def _given(inputs: Any) -> Any:

@@ -489,12 +489,17 @@ def main_model_calls(run: Run) -> list[tuple[Step, ModelCall]]:
 
 def fixtures(run: Run) -> list[Fixture]:
     """The answers of the tools that the run's own loop called, in recorded order, without those that the
-    framework wrote. What a tool called in turn happened inside its answer."""
+    framework wrote and without attempts that failed before a call had its answer: the loop saw the last one alone.
+    What a tool called in turn happened inside its answer."""
     return [
         fixture_of(step, step.call)
         for step in main_steps(run)
-        if isinstance(step.call, ToolCall) and is_answered_by_tool(step.call)
+        if isinstance(step.call, ToolCall) and is_answered_by_tool(step.call) and ATTEMPT not in step.extra
     ]
+
+
+ATTEMPT = "attempt_at"
+"""Marks a step that tells of a failed attempt at a call: whoever called tried again. It names the call's id."""
 
 
 def fixture_of(step: Step, call: ToolCall) -> Fixture:

@@ -329,6 +329,97 @@ def test_a_graph_that_waits_for_somebody_goes_on_as_another_run():
     assert_reproduced(second)
 
 
+def test_a_graph_that_goes_on_with_one_of_two_calls_is_told_of_the_other_too():
+    from langchain_core.tools import tool
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command, interrupt
+
+    @tool
+    def cancel(order_id: str) -> str:
+        """Cancel an order."""
+        return f"cancelled, {interrupt('Really?')}"
+
+    def approved(url: str) -> None:
+        agent = graphs.shop(url, (cancel, graphs.find_order), checkpointer=InMemorySaver())
+        thread = {"configurable": {"thread_id": "t_2"}}
+        agent.invoke(graphs.asked(ASKED), thread)
+        agent.invoke(Command(resume="yes"), thread)
+
+    both = asks(("cancel", {"order_id": "1"}), ("find_order", {"order_id": "ORD-5521"}))
+    _, second = recorded(both, says("It is cancelled."), work=approved)
+
+    assert [call.tool_name for _, call in second.tool_calls] == ["cancel", "find_order"]
+    assert second.decided == {"call_1": "success", "call_2": "success"}
+    assert_reproduced(second)
+
+
+def test_a_graph_in_which_somebody_turned_a_call_down_goes_on():
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    decisions = [{"type": "approve"}, {"type": "reject", "message": "Not this one."}]
+
+    def decided(url: str) -> None:
+        middleware = [HumanInTheLoopMiddleware(interrupt_on={"find_order": True})]
+        agent = graphs.shop(url, (graphs.find_order,), checkpointer=InMemorySaver(), middleware=middleware)
+        thread = {"configurable": {"thread_id": "t_3"}}
+        agent.invoke(graphs.asked(ASKED), thread)
+        agent.invoke(Command(resume={"decisions": decisions}), thread)
+
+    both = asks(("find_order", {"order_id": "ORD-5521"}), ("find_order", {"order_id": "ORD-5522"}))
+    _, second = recorded(both, says(ANSWER), work=decided)
+
+    assert [call.outcome for _, call in second.tool_calls] == ["success", "failed"]
+    assert_reproduced(second)
+
+
+def test_a_tool_that_middleware_calls_until_it_answers_is_one_call_with_attempts():
+    from langchain.agents.middleware import ToolRetryMiddleware
+    from langchain_core.tools import tool
+
+    errors = [ConnectionError("first"), ConnectionError("second")]
+
+    @tool
+    def find_order(order_id: str) -> str:
+        """Find an order."""
+        if errors:
+            raise errors.pop(0)
+        return "delivered"
+
+    retries = ToolRetryMiddleware(max_retries=3, initial_delay=0)
+    run = only(
+        ASKS,
+        says(ANSWER),
+        work=lambda url: graphs.shop(url, (find_order,), middleware=[retries]).invoke(graphs.asked(ASKED)),
+    )
+
+    assert [(call.call_id, call.outcome) for _, call in run.tool_calls] == [
+        (None, "crashed"),
+        (None, "crashed"),
+        ("call_1", "success"),
+    ]
+    assert_reproduced(run)
+
+
+def test_an_answer_that_somebody_put_behind_another_is_a_message_of_its_own():
+    from langchain_core.messages import AIMessage
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    def corrected(url: str) -> None:
+        agent = graphs.shop(url, checkpointer=InMemorySaver())
+        thread = {"configurable": {"thread_id": "t_4"}}
+        agent.invoke(graphs.asked("Hello?"), thread)
+        agent.update_state(thread, {"messages": [AIMessage("I mean it.")]})
+        agent.invoke(graphs.asked(ASKED), thread)
+
+    _, second = recorded(says("Hello."), ASKS, says(ANSWER), work=corrected)
+
+    assert second.prior is not None
+    assert second.prior.length == 3
+    assert_reproduced(second)
+
+
 def test_models_that_ask_each_other_are_replayed_to_the_second():
     """A replay ends with an answer in words."""
     from langchain_core.runnables import RunnableLambda

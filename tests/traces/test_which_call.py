@@ -142,6 +142,30 @@ def test_an_attempt_that_failed_has_no_answer_and_the_next_one_has_it(call_id):
     assert verdict(spans) == "reproduced"
 
 
+@pytest.mark.parametrize("call_id", ["c1", None])
+def test_two_attempts_that_failed_are_calls_of_no_answer_of_their_own(call_id):
+    attempts = [
+        span(
+            number,
+            1,
+            name="execute_tool w",
+            status="error",
+            status_message="Timeout",
+            attributes=dict(weather({"c": "P"}, None, number=number, call_id=call_id).attributes),
+        )
+        for number in (3, 4)
+    ]
+    spans = [
+        agent(),
+        chat(2, [PROMPT], asks("c1", "w", c="P")),
+        *attempts,
+        weather({"c": "P"}, "sun", number=5, call_id=call_id),
+        chat(6, [PROMPT, asks("c1", "w", c="P"), gives("sun")], DONE),
+    ]
+
+    assert verdict(spans) == "reproduced"
+
+
 def test_a_clock_that_is_late_makes_no_second_call():
     early = weather({"c": "P"}, "sun", number=3, call_id="c1")
     spans = [

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
-from pydantic_ai.messages import ModelRequest, ToolAvailabilityDeltaPart, ToolCallPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolAvailabilityDeltaPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
 
 from sessions_app.agents.loop.frozen_tools import RawArguments, said_in
+from sessions_app.agents.loop.library import load_messages
 from sessions_app.agents.loop.observer import Observer
+from sessions_app.core.history import messages
+from sessions_app.core.replay.awaited import told_as
 
 
 class UntoldToolsObserver(Observer):
@@ -29,6 +42,29 @@ class UntoldToolsObserver(Observer):
 class OtherLoopObserver(UntoldToolsObserver):
     """Takes out what Pydantic AI alone writes into a request; what is left to differ is what was recorded."""
 
+    async def before_model_request(
+        self, ctx: RunContext[None], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        _part_answers(ctx.messages, self._answers_in_a_row)
+        _put_in_order(ctx.messages[-1], self._places)
+        request_context.messages[:] = ctx.messages
+        return await super().before_model_request(ctx, request_context)
+
+    @cached_property
+    def _places(self) -> dict[str | None, int]:
+        """Where the model was told of calls, by their ids, where that was not in the order in which it asked."""
+        recorded = self._transcript.recorded
+        calls = recorded.tool_calls if recorded is not None else []
+        return {call.call_id: place for step, call in calls if (place := told_as(step)) is not None}
+
+    @cached_property
+    def _answers_in_a_row(self) -> list[ModelMessage]:
+        """Earlier turns in which one answer follows another."""
+        recorded = self._transcript.recorded
+        prior = load_messages(messages(recorded.prior)) if recorded is not None else []
+        kinds = [message.kind for message in prior]
+        return prior if ("response", "response") in pairwise(kinds) else []
+
     async def wrap_tool_validate(
         self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
@@ -39,3 +75,24 @@ class OtherLoopObserver(UntoldToolsObserver):
             return RawArguments(said)
         read = said if isinstance(said, dict) else args
         return await super().wrap_tool_validate(ctx, call=call, tool_def=tool_def, args=read, handler=handler)
+
+
+def _put_in_order(newest: ModelMessage, places: dict[str | None, int]) -> None:
+    """Pydantic AI tells of calls in the order in which the model asked for them."""
+    if isinstance(newest, ModelRequest) and places:
+        told = [part for part in newest.parts if isinstance(part, ToolReturnPart)]
+        told.sort(key=lambda part: places.get(part.tool_call_id, 0))
+        newest.parts = [*told, *(part for part in newest.parts if not isinstance(part, ToolReturnPart))]
+
+
+def _part_answers(seen: list[ModelMessage], prior: list[ModelMessage]) -> None:
+    """Pydantic AI joins answers that follow each other."""
+    for at, (said, after) in enumerate(pairwise(prior)):
+        joined = seen[at] if at < len(seen) else None
+        if not isinstance(said, ModelResponse) or not isinstance(after, ModelResponse):
+            continue
+        if isinstance(joined, ModelResponse) and joined.parts[: len(said.parts)] == said.parts != joined.parts:
+            seen[at : at + 1] = [
+                replace(joined, parts=said.parts),
+                replace(after, parts=joined.parts[len(said.parts) :]),
+            ]

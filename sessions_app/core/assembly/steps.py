@@ -19,6 +19,7 @@ from sessions_app.core.conventions.told_twice import is_another_definition
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
+    ATTEMPT,
     AgentCall,
     Call,
     Chunk,
@@ -467,7 +468,7 @@ def _ran_with(told: Told | None) -> JsonObject:
     """The arguments that the tool's span tells, where they are not those that the model asked with; for an attempt the
     id of the call."""
     if told is not None and told.again_of is not None:
-        return {"attempt_at": told.again_of.call_id}
+        return {ATTEMPT: told.again_of.call_id}
     asked = told.asked.part.arguments if told is not None and told.asked is not None else None
     if told is None or asked is None or not told.reading.has_arguments or same_arguments(asked, told.reading.arguments):
         return {}

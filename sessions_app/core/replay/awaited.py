@@ -38,8 +38,15 @@ def with_awaited(
 
 
 def are_told_in_saved_order(run: Run, found: Iterable[Fixture]) -> bool:
-    """Whether the order of the saved messages decides in which one a replay tells the model of calls."""
-    return run.source_format in _SAVED and any(each.awaited is not None for each in found)
+    """Whether a replay tells the model of calls in the order of the saved messages, or in the one a recorder tells."""
+    is_saved = run.source_format in _SAVED and any(each.awaited is not None for each in found)
+    return is_saved or any(told_as(step) is not None for step, _ in run.tool_calls)
+
+
+def told_as(step: Step) -> int | None:
+    """The place at which the model was told of a call, where a recorder saw another order than the calls have."""
+    place = step.extra.get("told_as")
+    return place if isinstance(place, int) else None
 
 
 def _calls_by_answer(run: Run) -> Mapping[int, list[_Pair]]:

@@ -16,6 +16,7 @@ from sessions_app.core.replay.awaited import with_awaited
 from sessions_app.core.replay.rewriting import Rewriting, read_rewriting, sent_otherwise
 from sessions_app.core.replay.told_answers import as_told
 from sessions_app.core.run import (
+    ATTEMPT,
     ErrorInfo,
     Fixture,
     ModelCall,
@@ -29,9 +30,6 @@ from sessions_app.core.run import (
 )
 from sessions_app.core.unplayed import loop_steps
 
-ATTEMPT = "attempt_at"
-"""Marks a step of spans that tells of a failed attempt at a call: whoever called tried again, and the loop saw the
-last one alone."""
 _TOOL_LIST = re.compile(r"Available tools: (.+)\Z")
 _QUOTED = re.compile(r"'([^']+)'")
 
@@ -159,7 +157,7 @@ def make_plan(run: Run) -> ReplayPlan:
             )
             for step, call, after in answers
         ),
-        fixtures=tuple(_with_unheard(run, as_told(run, with_awaited(run, answers, _fixtures_of_calls(run))))),
+        fixtures=tuple(_with_unheard(run, as_told(run, with_awaited(run, answers, fixtures(run))))),
         tools_are_recorded=definitions.are_recorded,
         partial=partial,
     )
@@ -171,11 +169,6 @@ def _as_started(run: Run) -> Run:
     if run.agent.entry_point is not None or not were_skipped(run):
         return run
     return replace(run, agent=replace(run.agent, entry_point="run_stream", end_strategy="early"))
-
-
-def _fixtures_of_calls(run: Run) -> list[Fixture]:
-    """Without the attempts that failed before a call had its answer: the loop saw the last one alone."""
-    return [each for each in fixtures(run) if ATTEMPT not in run.steps[each.step - 1].extra]
 
 
 def _with_calls_made(run: Run) -> frozenset[int]:

@@ -19,12 +19,13 @@ from sessions_app.core.ran_with import TOLD as TOLD_OF_ARGUMENTS
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.outputs import same_output
-from sessions_app.core.replay.plan import ATTEMPT, repeated_requests
+from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.replay.raw_answers import RAW
 from sessions_app.core.replay.rewriting import TOLD
 from sessions_app.core.replay.snapshot_states import states_at_snapshots
 from sessions_app.core.run import (
+    ATTEMPT,
     REPEATED,
     WAITING,
     ModelCall,
