@@ -71,8 +71,8 @@ class ReplayCallbackHandler(BaseCallbackHandler):  # type: ignore[misc, unused-i
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **said: Any) -> None:
         with guard("on_chain_error"):
             work = self._open.pop(run_id, None)
-            if work is not None and work.is_outermost:
-                work.log.failed(error)
+            if work is not None:
+                (work.log.failed if work.is_outermost else work.log.node_failed)(error)
 
     # --- models
 

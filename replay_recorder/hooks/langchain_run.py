@@ -32,6 +32,7 @@ from replay_recorder.writing.run_writer import RunWriter, now
 
 _STEERING = ("GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command")
 """Exceptions by which LangGraph goes elsewhere, and which are no failures."""
+_INTERRUPTS = ("GraphInterrupt", "NodeInterrupt")
 _SETTINGS = (
     *("temperature", "top_p", "top_k", "seed", "max_tokens", "max_completion_tokens", "stop", "tool_choice"),
     *("parallel_tool_calls", "presence_penalty", "frequency_penalty", "reasoning_effort"),
@@ -60,8 +61,8 @@ class RunLog:
         self._lock = ForkLock()
         self._run: RunWriter | None = None
         self._is_over = False
-        self._is_waiting = False
-        """Whether a tool waits for somebody."""
+        self.is_waiting = False
+        """Whether a tool or a node waits for somebody."""
         self._agent_step: AgentStep | None = None
         self._histories = Histories()
         self._has_request = False
@@ -71,6 +72,8 @@ class RunLog:
         """Calls that answers asked for, by their id, with the step of the answer; None for one of an earlier run."""
         self._steps: dict[str, int] = {}
         """Tool steps by the id of the call that they answer."""
+        self._settled: dict[int, str] = {}
+        """Tool steps of calls for which no tool ran, with the name of the tool."""
         self._failed: dict[str, int] = {}
         """Tool steps that raised since the newest answer, by the id of their call."""
         self._results: dict[str, Any] = {}
@@ -209,7 +212,7 @@ class RunLog:
     def tool_failed(self, step: int, call_id: str | None, error: BaseException) -> None:
         """The graph may tell the model what it raised, and then it goes on, or call the tool once more."""
         if type(error).__name__ in _STEERING and self._run is not None:
-            self._is_waiting = True
+            self.is_waiting = True
             self._run.end(step, outcome="unapproved", **http_fields(self._run, step))
         else:
             outcome = "crashed" if isinstance(error, Exception) else "interrupted"
@@ -229,6 +232,7 @@ class RunLog:
                     "tool", tool_name=name(call["name"]), call_id=name(call_id), arguments=call["args"], parent=parent
                 )
                 run.end(step)
+                self._settled[step] = call["name"]
             if call_id not in self._results or self._results[call_id] != message.content:
                 run.amend(self._steps[call_id], result=written(message.content), outcome=_outcome(message))
                 self._results[call_id] = message.content
@@ -263,7 +267,7 @@ class RunLog:
         has_ended = True
         with guard("langchain_end"):
             has_ended = self._put_end(run, outputs)
-        self._end("ok" if has_ended else "cut_off", output=_output(outputs))
+        self._end("ok" if has_ended else "cut_off", output=_output(outputs) if has_ended else None)
 
     def _put_end(self, run: RunWriter, outputs: Any) -> bool:
         """False where calls wait for somebody: a graph that was interrupted goes on as another run."""
@@ -271,22 +275,29 @@ class RunLog:
             return True
         step, message = self._last
         open_calls = [call for call in calls_of(message) if call["id"] not in self._steps]
+        messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
+        messages = messages if isinstance(messages, list) else []
         if _has_structure(outputs):
             self._put_output_tools(run, step, open_calls)
-        messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
-        if isinstance(messages, list):
-            self._settle(run, messages)
+        elif not self.is_waiting:
+            kept = [call["id"] for each in messages for call in calls_of(each)]
+            self._put_output_tools(run, step, [call for call in open_calls if call["id"] not in kept])
+        self._settle(run, messages)
         if not calls_of(message):
             run.put(final={"after": step, "messages": []})
         waiting = [call for call in open_calls if call["id"] not in self._steps]
         for call in waiting:
             fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step}
             run.end(run.begin("tool", tool_name=name(call["name"]), **fields), outcome="unapproved")
-        return not waiting and not self._is_waiting
+        return not waiting and not self.is_waiting
 
     def _put_output_tools(self, run: RunWriter, step: int, calls: list[Json]) -> None:
-        """Calls that no tool ran carry the output: LangChain offers its schema as a tool."""
+        """Calls that no tool ran, and that no message keeps, carry the output: LangChain offers its schema as a tool.
+        Those of earlier answers were refused."""
         names = {call["name"] for call in calls}
+        for before, called in self._settled.items():
+            if called in names:
+                run.amend(before, is_output=True, outcome="retried")
         for call in calls:
             fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step, "is_output": True}
             self._steps[call["id"]] = run.begin("tool", tool_name=name(call["name"]), **fields)
@@ -299,6 +310,9 @@ class RunLog:
             others = [each for each in functions if each["name"] not in names]
             said = {**parameters, "function_tools": others, "output_tools": outputs, "output_mode": "tool"}
             _put_tools(run, asked, said)
+
+    def node_failed(self, error: BaseException) -> None:
+        self.is_waiting = self.is_waiting or type(error).__name__ in _INTERRUPTS
 
     def failed(self, error: BaseException) -> None:
         status = "error" if isinstance(error, Exception) else "cut_off"

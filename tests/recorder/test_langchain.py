@@ -24,7 +24,7 @@ from tests.fake_provider import busy, fake_provider, in_turn, of_json, says
 from tests.recorder import graphs
 from tests.recorder.local_server import Answer
 from tests.recorder.recordings import records_of, value
-from tests.recorder.replaying import replayed
+from tests.recorder.replaying import assert_promise_kept, replayed
 
 ASKED = "Where is ORD-5521?"
 ANSWER = "It was delivered."
@@ -303,6 +303,52 @@ def test_structured_output_replays(as_tool):
         assert forked(run, step, {"kind": "clock", "value": 0})[0].verdict == "reproduced"
 
 
+@pytest.mark.parametrize("wanted", [[{"state": "delivered"}], [{"status": "delivered"}, {"status": "lost"}]])
+def test_structured_output_that_was_refused_is_asked_for_again(wanted: list[dict[str, Any]]):
+    from langchain.agents.structured_output import ToolStrategy
+    from pydantic import BaseModel
+
+    class Status(BaseModel):
+        status: str
+
+    refused = asks(*(("Status", each) for each in wanted), start=2)
+    given = asks(("Status", {"status": "delivered"}), start=5)
+    way = ToolStrategy(Status)
+    run = only(
+        ASKS,
+        refused,
+        given,
+        work=lambda url: graphs.shop(url, response_format=way).invoke(graphs.asked(ASKED)),
+    )
+
+    outcomes = [(call.is_output, call.outcome) for _, call in run.tool_calls]
+    assert outcomes == [(False, "success"), *[(True, "retried")] * len(wanted), (True, "success")]
+    assert_reproduced(run)
+
+
+def test_what_a_model_gives_as_the_arguments_of_a_call_waits_for_nobody():
+    from langchain_core.messages import AIMessage
+    from langgraph.graph import END, START, MessagesState, StateGraph
+    from pydantic import BaseModel
+
+    class Status(BaseModel):
+        status: str
+
+    def structured(url: str) -> Any:
+        model = graphs.model_at(url).with_structured_output(Status, method="function_calling")
+        graph = StateGraph(MessagesState)
+        graph.add_node("m", lambda state: {"messages": [AIMessage(model.invoke(state["messages"]).status)]})
+        graph.add_edge(START, "m")
+        graph.add_edge("m", END)
+        return graph.compile().invoke(graphs.asked(ASKED))
+
+    run = only(asks(("Status", {"status": "delivered"})), work=structured)
+
+    assert (run.status, value(run.output)) == ("ok", "delivered")
+    assert [(call.is_output, call.outcome) for _, call in run.tool_calls] == [(True, "success")]
+    assert [reason.code for reason in assert_promise_kept(encode_native(run)).reasons] == ["output_made_by_code"]
+
+
 def test_a_graph_that_waits_for_somebody_goes_on_as_another_run():
     from langchain_core.tools import tool
     from langgraph.checkpoint.memory import InMemorySaver
@@ -324,7 +370,7 @@ def test_a_graph_that_waits_for_somebody_goes_on_as_another_run():
     first, second = recorded(asks(("cancel", {"order_id": "1"})), says("It is cancelled."), work=approved)
 
     assert (first.status, first.steps[1].call.outcome, first.session_id) == ("cut_off", "unapproved", second.session_id)
-    assert judge(first).verdict == "replayable_to_step"
+    assert judge(first).words == "The recording breaks off after step 2: step 2 (cancel) waits for somebody."
     assert (kinds(second), value(second.steps[0].call.result)) == (["tool", "model"], "cancelled, yes")
     assert_reproduced(second)
 
@@ -346,8 +392,9 @@ def test_a_graph_that_goes_on_with_one_of_two_calls_is_told_of_the_other_too():
         agent.invoke(Command(resume="yes"), thread)
 
     both = asks(("cancel", {"order_id": "1"}), ("find_order", {"order_id": "ORD-5521"}))
-    _, second = recorded(both, says("It is cancelled."), work=approved)
+    first, second = recorded(both, says("It is cancelled."), work=approved)
 
+    assert (first.status, first.output) == ("cut_off", None)
     assert [call.tool_name for _, call in second.tool_calls] == ["cancel", "find_order"]
     assert second.decided == {"call_1": "success", "call_2": "success"}
     assert_reproduced(second)

@@ -36,6 +36,7 @@ from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import (
     EXCHANGES,
     SPANS,
+    WAITING,
     ModelCall,
     Run,
     Step,
@@ -220,7 +221,10 @@ def _why(run: Run) -> str:
         return lost[:200]
     if was_stopped(run.error):
         return "the run was stopped from outside"
-    return "its spans end there" if run.source_format == SPANS else "its process ended there"
+    waiting = next((step for step, call in run.tool_calls if call.outcome in WAITING), None)
+    if waiting is not None:
+        return f"{step_name(waiting)} waits for somebody"
+    return "its spans end there" if run.source_format == SPANS else "how it went on was not recorded"
 
 
 def _goes_on_after_words(run: Run) -> Iterator[Reason]:
