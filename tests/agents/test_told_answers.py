@@ -78,4 +78,8 @@ def test_an_id_that_was_not_captured_is_no_difference_of_the_id_that_the_library
 
     result, _ = replayed(json.dumps(record).encode())
 
-    assert "pyd_ai_" not in str(result.divergence)
+    assert result.verdict == "reproduced"
+    assert result.facts["proof"]["requests"] == {
+        "state": "not_comparable",
+        "reason": "the requests agree; not every message says which call it is about",
+    }

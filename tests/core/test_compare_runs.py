@@ -723,6 +723,17 @@ def test_new_ids_of_calls_are_hidden_and_the_id_of_another_call_is_not():
     assert where(swapped)[2].endswith("parts[0].tool_call_id")
 
 
+def test_an_id_of_a_call_that_one_side_lacks_is_no_new_id():
+    dump = json.loads((RECORDS[0].parent / "parallel-tools.messages.json").read_bytes())
+    run = run_of(dump)
+    del dump[2]["parts"][1]["tool_call_id"]
+
+    comparison = compare_runs(run, run_of(dump, run_id="another"))
+
+    assert comparison.identical is False
+    assert where(comparison)[2].endswith("parts[1].tool_call_id")
+
+
 def test_restamped_messages_are_ignored_and_counted():
     left, right = conversation(5), conversation(5, stamp="11:30")
 

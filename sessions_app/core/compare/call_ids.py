@@ -20,7 +20,7 @@ class CallIds:
 
     def are_of_one_call(self, left: JsonValue, right: JsonValue) -> bool:
         if not isinstance(left, str) or not isinstance(right, str):
-            return True
+            return False  # an id that was not captured is no new one
         beside = {self._partners[step] for step in self._left.get(left, ()) if step in self._partners}
         others = self._right.get(right, frozenset())
         return not beside or not others or bool(beside & others)

@@ -498,7 +498,10 @@ def _tool_arguments(played: Played) -> Part:
     return arguments_part(played.plan.run, played.observations) if told is None else not_comparable(told)
 
 
-_INSTRUCTIONS = "messages[].instructions"
+_UNTOLD_IN_REQUESTS = {
+    "messages[].instructions": "instructions were not recorded",
+    "messages[].parts[].tool_call_id": "not every message says which call it is about",
+}
 
 
 def _requests(played: Played) -> Part:
@@ -519,8 +522,8 @@ def _requests(played: Played) -> Part:
     missing = _unrecorded_requests(played.plan)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
-    unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
-    reasons = (missing, unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
+    unsaid = (words for path, words in _UNTOLD_IN_REQUESTS.items() if path in played.not_captured)
+    reasons = (missing, *unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
     untold = [each for each in reasons if each is not None]
     if found == PROVEN and untold:
         agree = "the requests agree" if missing is None else "the other requests agree"
