@@ -33,6 +33,7 @@ def test_an_empty_project_says_so(bob):
 
 def test_each_number_leads_to_what_it_counts(bob, shop):
     send(shop, "r1", make_tool_step(arguments={"q": 1}, result="1"))
+    assert "Drift" not in bob.get("/p/shop/tools").content.decode(), "a column of zeros says nothing"
     send(shop, "r2", make_tool_step(arguments={"q": 1}, result="2"))
     page = bob.get("/p/shop/tools").content.decode()
     name = bob.get("/p/shop/tools").context["rows"][0].name
@@ -53,7 +54,11 @@ def test_the_lead_is_by_rate_and_not_by_the_calls_of_a_busy_tool(bob, shop):
     page = bob.get("/p/shop/tools")
 
     assert (page.context["worst"].name, page.context["worst"].failed) == ("cancel", 6)
-    assert "Of tools called 5 times or more, <span" in page.content.decode()
+    words = " ".join(page.content.decode().split())
+    assert "Tools called fewer than 5 times are not compared, and are listed last; 1 of their calls failed." in words
+    assert [[row.name for row in part] for part in page.context["parts"]] == [["cancel", "migrate"], ["charge"]]
+    by_calls = bob.get("/p/shop/tools?sort=calls").context["parts"]
+    assert [row.name for row in by_calls[0]] == ["migrate", "cancel"]
 
 
 def test_a_failure_of_a_tool_called_once_is_not_passed_over(bob, shop):
@@ -63,7 +68,8 @@ def test_a_failure_of_a_tool_called_once_is_not_passed_over(bob, shop):
     page = bob.get("/p/shop/tools").content.decode()
 
     assert "No tool call failed" not in page
-    assert "Of tools called" not in page
+    assert "No tool called 5 times or more failed." in page
+    assert "1 of their calls failed" in page
 
 
 def test_the_time_and_the_agent_narrow_what_is_counted(bob, shop):

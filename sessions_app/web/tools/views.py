@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +22,7 @@ from sessions_app.web.periods import Period
 SHOWN = 50
 """Calls, or groups of them."""
 TELLING = 5
-"""Calls from which on a tool's rate is compared with that of others."""
+"""Calls from which on a tool is compared with others; rates of a handful of calls say little."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,20 +52,27 @@ class ToolRow:
 def tools(request: HttpRequest, project: Project) -> HttpResponse:
     """Five queries, whatever is stored."""
     period, now = Period.read(request.GET), timezone.now()
+    sort = request.GET.get("sort", "") if request.GET.get("sort") in SORTS else "errors"
     runs = recorded_runs(project, period.span(now), period.agent)
     figures = tool_figures(with_steps(runs[:MOST_RUNS]))
-    rows = [_row(tool, period) for tool in figures]
+    rows = sorted((_row(tool, period, sort) for tool in figures), key=SORTS[sort])
+    telling = [row for row in rows if row.calls >= TELLING]
     name, show = request.GET.get("tool", ""), request.GET.get("show", "")
     chosen = next((tool for tool in figures if tool.name == name), None)
     context = {
         "project": project,
         "section": "tools",
-        **period.choices(agents_seen(project)),
+        **period.choices(agents_seen(project), sort=_named(sort)),
         "rows": rows,
-        "worst": max(_telling([row for row in rows if row.failed]), key=lambda row: row.failed_percent, default=None),
-        "slowest": max(_telling(rows), key=lambda row: row.p95 or 0, default=None),
+        "parts": [part for part in (telling, [row for row in rows if row.calls < TELLING]) if part],
+        "worst": min((row for row in telling or rows if row.failed), key=SORTS["errors"], default=None),
+        "slowest": min((row for row in telling or rows if row.p95), key=SORTS["p95"], default=None),
+        "rare_failed": sum(row.failed for row in rows if row.calls < TELLING) if telling else 0,
         "telling": TELLING,
-        "has_rare": any(row.calls < TELLING for row in rows),
+        "sort": sort,
+        "sorts": {name: period.address(sort=_named(name)) for name in SORTS},
+        "has_retries": any(row.retries for row in rows),
+        "has_drift": any(row.drifted for row in rows),
         "runs": min(len(runs), MOST_RUNS),
         "is_cut": len(runs) > MOST_RUNS,
         "chosen": name,
@@ -73,17 +81,25 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
         "shown": SHOWN,
         "shown_slice": f":{SHOWN}",
         "shows": SHOWS.items(),
-        "chosen_address": period.address(tool=name),
+        "chosen_address": period.address(tool=name, sort=_named(sort)),
     }
     return render(request, "tools/tools.html", context)
 
 
-def _telling(rows: list[ToolRow]) -> list[ToolRow]:
-    """Rates of a handful of calls say little; where there is nothing else, they are what there is."""
-    return [row for row in rows if row.calls >= TELLING] or rows
+SORTS: dict[str, Callable[[ToolRow], tuple[float, ...]]] = {
+    "errors": lambda row: (-row.failed_percent, -row.calls),
+    "calls": lambda row: (-row.calls,),
+    "p95": lambda row: (-(row.p95 or 0), -row.calls),
+    "drift": lambda row: (-row.drifted, -row.calls),
+}
 
 
-def _row(tool: ToolFigures[Run], period: Period) -> ToolRow:
+def _named(sort: str) -> str:
+    """In addresses; the order that is there without being asked for is left out."""
+    return "" if sort == "errors" else sort
+
+
+def _row(tool: ToolFigures[Run], period: Period, sort: str) -> ToolRow:
     query = f"tool:{quoted(tool.name)}" + (f" agent:{quoted(period.agent)}" if period.agent else "")
     parts = {"q": query, "range": period.range}
     return ToolRow(
@@ -96,7 +112,7 @@ def _row(tool: ToolFigures[Run], period: Period) -> ToolRow:
         p95=tool.percentile(95),
         drifted=len(tool.drifted),
         sessions=urlencode({key: value for key, value in parts.items() if value}),
-        address=period.address(tool=tool.name),
+        address=period.address(tool=tool.name, sort=_named(sort)),
     )
 
 
