@@ -1,39 +1,115 @@
-"""Failed runs by what failed: what is new or rising first."""
+"""What fails now: runs that failed alike, whichever agent they are of, and what grew most first."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-
-from django.db.models import F
+from typing import Any
 
 from sessions_app.models import Project, Run
-from sessions_app.queries.failure_groups import AT, FailureGroup, grouped, groups_of
+from sessions_app.queries.failure_groups import AT, FailureGroup, grouped, groups_of, signs_in
 
 SHOWN = 12
-_COUNTED = 1_000
+_COUNTED = 500
+"""Groups with the latest failures."""
+_OF_SIGNS = ("status", "error_preview", "anomalies")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """What went wrong alike in one agent or in several."""
+
+    groups: tuple[FailureGroup, ...]
+    """One for each agent, the one that failed last first."""
+
+    @property
+    def newest(self) -> FailureGroup:
+        return self.groups[0]
+
+    @property
+    def told(self) -> str:
+        return self.newest.told
+
+    @property
+    def count(self) -> int:
+        return sum(group.count for group in self.groups)
+
+    @property
+    def today(self) -> int:
+        return sum(group.today for group in self.groups)
+
+    @property
+    def first_at(self) -> datetime:
+        return min(group.first_at for group in self.groups)
+
+    @property
+    def last_at(self) -> datetime:
+        return self.newest.last_at
+
+    @property
+    def days(self) -> tuple[int, ...]:
+        return tuple(map(sum, zip(*(group.days for group in self.groups), strict=True)))
+
+    @property
+    def agents(self) -> list[str | None]:
+        return [group.newest.agent_name for group in self.groups]
+
+    @property
+    def versions(self) -> list[str]:
+        return sorted({version for group in self.groups for version in group.versions})[:3]
+
+    @property
+    def query(self) -> str:
+        """Of the list with its runs."""
+        names = [group.fingerprint for group in self.groups]
+        return f"group:{names[0]}" if len(names) == 1 else f"group:({' OR '.join(names)})"
+
+    @property
+    def is_new(self) -> bool:
+        return self.today == self.count > 0
+
+    @property
+    def is_rising(self) -> bool:
+        return not self.is_new and self.today > sum(group.day_before for group in self.groups)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailingNow:
-    groups: list[FailureGroup]
-    """What is new or rising first, then what failed last; at most `SHOWN`."""
+    failures: list[Failure]
+    """What grew most in the last 24 hours first, then what failed last; at most `SHOWN`."""
     total: int
     fresh: int
     """How many of all are new or rising."""
     latest: Run | None
-    """Of the runs of these groups, the one that began last."""
+    """Of the runs of these failures, the one that began last."""
 
 
 def failing_now(project: Project, now: datetime) -> FailingNow:
-    """Four queries."""
+    """Five queries."""
     recorded = Run.objects.filter(project=project, origin="recorded")
-    rows = list(grouped(recorded, now).order_by((F("today") - F("day_before")).desc(), "-last_at")[:_COUNTED])
-    groups = groups_of(recorded, rows[:SHOWN], now)
-    failed = recorded.filter(failure_group__in=[group.fingerprint for group in groups]).select_related("session")
+    alike = _alike(list(grouped(recorded, now).order_by("-last_at", "-newest")[:_COUNTED]))
+    ranked = sorted(alike, key=lambda rows: (-_growth(rows), -rows[0]["last_at"].timestamp()))
+    shown = ranked[:SHOWN]
+    by_name = {group.fingerprint: group for group in groups_of(recorded, [row for rows in shown for row in rows], now)}
+    failed = recorded.filter(failure_group__in=by_name).select_related("session")
     return FailingNow(
-        groups=groups,
-        total=len(rows),
-        fresh=sum(row["today"] > row["day_before"] for row in rows),
+        failures=[Failure(groups=tuple(by_name[row["failure_group"]] for row in rows)) for rows in shown],
+        total=len(alike),
+        fresh=sum(_growth(rows) > 0 for rows in alike),
         latest=failed.only("run_id", "session__session_id").order_by(AT.desc(), "-pk").first(),
     )
+
+
+def _alike(rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The groups whose newest runs went wrong alike, each time in their order. One query."""
+    newest = Run.objects.only(*_OF_SIGNS).in_bulk([row["newest"] for row in rows])
+    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["newest"] in newest:
+            found.setdefault(signs_in(newest[row["newest"]]), []).append(row)
+    return list(found.values())
+
+
+def _growth(rows: Sequence[dict[str, Any]]) -> int:
+    return sum(row["today"] - row["day_before"] for row in rows)

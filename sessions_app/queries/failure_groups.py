@@ -19,6 +19,7 @@ from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayState
 from sessions_app.queries.forks import agent_of
 from sessions_app.queries.search import matching_runs
+from sessions_app.queries.sessions import Span
 
 MOST_SHOWN = 50
 DAYS = 14
@@ -84,10 +85,17 @@ class Attempt:
     """None while it is open."""
 
 
-def failure_groups(project: Project, query: Query, now: datetime) -> list[FailureGroup]:
-    """Of the recorded runs that match, the group with most runs first. Three queries. Raises `QueryError`."""
+ORDERS = {"count": ("-count", "-newest"), "today": ("-today", "-last_at"), "last": ("-last_at", "-newest")}
+
+
+def failure_groups(
+    project: Project, query: Query, now: datetime, *, span: Span | None = None, order: str = "count"
+) -> list[FailureGroup]:
+    """Of the recorded runs that match, in an order of `ORDERS`. Three queries. Raises `QueryError`."""
     matching = matching_runs(Run.objects.filter(project=project), query)
-    return groups_of(matching, grouped(matching, now).order_by("-count", "-newest")[:MOST_SHOWN], now)
+    if span is not None and span.since is not None:
+        matching = matching.filter(session__last_at__gte=span.since)
+    return groups_of(matching, grouped(matching, now).order_by(*ORDERS[order])[:MOST_SHOWN], now)
 
 
 def grouped(runs: QuerySet[Run], now: datetime) -> Any:  # the annotations are known at run time only

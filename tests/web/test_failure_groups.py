@@ -76,3 +76,21 @@ def test_many_groups_take_as_many_queries_as_one(bob, shop, failed):
         bob.get(PAGE)
 
     assert len(four) == len(one)
+
+
+def test_groups_are_in_the_order_asked_for_and_of_the_agent_asked_for(bob, shop, failed):
+    for number in range(2):
+        load_record(
+            shop, run_id=f"old{number}", session_id=f"old{number}", status="error", agent={"name": "bot"},
+            error={"type": "KeyError", "message": "no"}, started_at="2026-01-02T03:04:05Z",
+        )  # fmt: skip
+
+    def named(query):
+        page = bob.get(f"{PAGE}{query}")
+        return [group.told.partition(":")[0] for group, _ in page.context["rows"]]
+
+    assert named("") == ["TimeoutError", "KeyError"]
+    assert named("?sort=count") == ["KeyError", "TimeoutError"]
+    assert named("?agent=bot") == ["KeyError"]
+    bob.post(f"{PAGE}/replay?agent=bot", {"agent": ["new"]})
+    assert {each.run.agent_name for each in Replay.objects.all()} <= {"bot"}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -15,38 +15,78 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import NotReplayable, QueryError
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.search.query import parse_query
+from sessions_app.core.search.query import parse_query, quoted
 from sessions_app.models import Project
 from sessions_app.queries.access import has_role
-from sessions_app.queries.failure_groups import FailureGroup, attempts_at, failure_groups
+from sessions_app.queries.agents_seen import agents_seen
+from sessions_app.queries.failure_groups import MOST_SHOWN, ORDERS, FailureGroup, attempts_at, failure_groups
 from sessions_app.queries.replays import queue_of
 from sessions_app.services.failure_replays import replay_representatives
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
+from sessions_app.web.periods import Period
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """Which groups, and in which order; all of it stands in the address."""
+
+    period: Period
+    query: str
+    sort: str
+
+    @classmethod
+    def read(cls, data: QueryDict) -> Asked:
+        sort = data.get("sort", "")
+        return cls(period=Period.read(data), query=data.get("q", ""), sort=sort if sort in ORDERS else "last")
+
+    @property
+    def more(self) -> dict[str, str]:
+        """Of the address, beside the period; the order that is there without being asked for is left out."""
+        return {"q": self.query, "sort": "" if self.sort == "last" else self.sort}
+
+    @property
+    def address(self) -> str:
+        return self.period.address(**self.more)
+
+    def groups(self, project: Project) -> list[FailureGroup]:
+        """Raises `QueryError`."""
+        of_agent = f" agent:{quoted(self.period.agent)}" if self.period.agent else ""
+        now = timezone.now()
+        return failure_groups(
+            project, parse_query(self.query + of_agent), now, span=self.period.span(now), order=self.sort
+        )
 
 
 @require_GET
 @project_page()
 def failures(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     """While one of the replays is open the table asks again."""
-    query, problem = request.GET.get("q", ""), ""
+    asked, problem = Asked.read(request.GET), ""
     try:
-        groups = failure_groups(project, parse_query(query), timezone.now())
+        groups = asked.groups(project)
     except QueryError as error:
         groups, problem = [], str(error)
     table = _table(project, groups)
     context = table | {
         "project": project,
         "section": "goldens",
-        "query": query,
+        "asked": asked,
+        "sorts": {name: asked.period.address(**replace(asked, sort=name).more) for name in ORDERS},
+        "sort": asked.sort,
         "problem": problem,
-        "agents": registered_agents(),
         "may_change": has_role(request.user, project, "member"),
     }
     if request.htmx:
         return live_part_of(request, "goldens/_failures.html", context, table["seen"])
+    context |= {
+        **asked.period.choices(agents_seen(project), **asked.more),
+        "with_agents": registered_agents(),
+        "today": sum(group.today > 0 for group in groups),
+        "most": MOST_SHOWN,
+    }
     return render(request, "goldens/failures.html", context, status=400 if problem else 200)
 
 
@@ -65,16 +105,14 @@ def _table(project: Project, groups: list[FailureGroup]) -> dict[str, Any]:
 @project_page("member")
 def replay_failures(request: HttpRequest, project: Project) -> HttpResponse:
     """The groups that are ticked, or all of them, with each agent that is ticked."""
-    query, ticked = request.POST.get("q", ""), request.POST.getlist("group")
+    asked, ticked = Asked.read(request.GET), request.POST.getlist("group")
     try:
-        groups = failure_groups(project, parse_query(query), timezone.now())
         replay_representatives(
-            [group for group in groups if not ticked or group.representative.run_id in ticked],
+            [group for group in asked.groups(project) if not ticked or group.representative.run_id in ticked],
             request.POST.getlist("agent"),
             mode=request.POST.get("mode", "code_and_tools"),
             user=request.user,  # type: ignore[arg-type]  # signed in: project_page
         )
     except (ForkError, NotReplayable, QueryError) as problem:
         messages.warning(request, str(problem))
-    address = reverse("failure_groups", args=[project.slug])
-    return redirect(f"{address}?{urlencode({'q': query})}" if query else address)
+    return redirect(f"{reverse('failure_groups', args=[project.slug])}{asked.address}")

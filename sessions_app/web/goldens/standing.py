@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from sessions_app.core.goldens.results import Result
 from sessions_app.models import Project
-from sessions_app.queries.goldens import goldens_of, last_results
+from sessions_app.queries.goldens import goldens_of, last_results, unsettled_runs
+from sessions_app.services.golden_runs import settle
 
 _WORDS = {
     "fail": "failed",
@@ -64,7 +65,8 @@ class Standing:
 
 
 def standing_of(project: Project) -> Standing:
-    """Three queries. What is over must have been judged."""
+    """Four queries; what is over is judged first."""
+    settle(unsettled_runs(project))
     results = last_results(project)
     rows = goldens_of(project).select_related(None).values_list("pk", "quarantined_at")
     named = [(pk, "quarantined" if since else _name(pk, results)) for pk, since in rows]

@@ -30,7 +30,6 @@ from sessions_app.queries.goldens import (
     goldens_of,
     last_runs,
     live_goldens,
-    unsettled_runs,
 )
 from sessions_app.queries.replays import queue_of
 from sessions_app.queries.run_lists import Page, runs_page
@@ -62,7 +61,6 @@ MOST_RUNS = 500
 @project_page()
 def goldens(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     """A fixed number of queries. While one of the runs is open the list asks again."""
-    settle(unsettled_runs(project))
     standing, start = standing_of(project), whole_number(request.GET.get("from"), 0)
     rows = _rows(project, standing.ranked[start : start + PAGE])
     open_runs = [run for _, last, _ in rows if last for run in last.runs if run.result is None]

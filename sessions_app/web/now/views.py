@@ -16,6 +16,7 @@ from sessions_app.queries.failing_now import failing_now
 from sessions_app.queries.now import STALLED, finished_replays, loops, open_counts, open_replays, pulse, thawed
 from sessions_app.queries.prices import cost_of_run, price_list
 from sessions_app.web.access import project_page
+from sessions_app.web.goldens.standing import standing_of
 
 _AWAY = timedelta(minutes=30)
 """Whoever comes back later than this begins a new visit."""
@@ -33,6 +34,7 @@ def now(request: HttpRequest, project: Project) -> HttpResponseBase:
         "project": project,
         "section": "now",
         "failing": failing_now(project, moment),
+        "standing": standing_of(project),
         "open": open_replays(project),
         "open_counts": open_counts(project),
         "finished": finished_replays(project, since),
