@@ -13,6 +13,7 @@ from pydantic_ai.capabilities import ProcessHistory
 
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.verdict import judge
 from tests.agents.test_odd_fields import Record, reproduces, small_record
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, replayed
@@ -132,3 +133,14 @@ def test_a_definition_that_the_parameters_tell_in_part_and_the_tools_in_full_is_
     tool = record["parameters"][0]["function_tools"][0]["name"]
     assert (result.verdict, result.facts["proof"]["parameters"]["state"]) == ("reproduced", "not_comparable")
     assert f"lack the {name} of {tool}, which its tools have" in result.facts["proof"]["parameters"]["reason"]
+
+
+@pytest.mark.parametrize(("outcome", "is_judged"), [("success", True), ("failed", False), (None, False)])
+def test_a_call_that_went_well_has_no_error(outcome: str | None, is_judged: bool):
+    record = small_record()
+    record["steps"][1] |= {"outcome": outcome, "error": {"type": "Late", "message": "over"}}
+
+    found = [reason.code for reason in judge(parse_native(json.dumps(record).encode())).reasons]
+
+    assert ("answer_contradicted" in found) is is_judged
+    assert not is_judged or judged(record) == ("answer_contradicted", 1)
