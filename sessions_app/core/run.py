@@ -437,6 +437,15 @@ def tools_around(run: Run) -> dict[int, int]:
     return _around(run, (ToolCall,))
 
 
+def agents_in_tools(run: Run) -> dict[int, list[str]]:
+    """By step of a tool: the names of the agents that it ran."""
+    found: dict[int, list[str]] = {}
+    for step in run.steps:
+        if step.kind == "agent" and step.parent is not None:
+            found.setdefault(step.parent, []).append(step.name)
+    return found
+
+
 def _outside(run: Run, calls: tuple[type, ...]) -> list[Step]:
     around = _around(run, calls)
     return [step for step in run.steps if step.index not in around]

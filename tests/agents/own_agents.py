@@ -17,6 +17,7 @@ from sessions_app.agents.own_code.fork import fork_with_own_agent
 from sessions_app.agents.own_code.gate import Ask
 from sessions_app.agents.own_code.live_tools import run_tool
 from sessions_app.agents.own_code.registry import OwnAgent
+from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.order import Course, OnDifference, Order, ToolPolicy
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import encode_native, parse_native
@@ -24,6 +25,7 @@ from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.observed_pairs import Tools
 from sessions_app.core.replay.own_machine import judge_observed
+from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run
 from tests.recorder.playing import recorded
 from tests.recorder.scenarios import Play
@@ -108,10 +110,24 @@ def fork_made_by(
 
 def observed_by(run: Run, play: Play, *, tools: Tools = "frozen") -> Result:
     """What the server makes of a replay on a person's own machine, which runs here."""
+    return observed_with_run(run, play, tools=tools)[0]
+
+
+def observed_with_run(run: Run, play: Play, *, tools: Tools = "frozen") -> tuple[Result, Run]:
     kept = {name: value for name, value in play.arguments.items() if name == "output_type"}
     recording = read_recording(json.loads(encode_native(run)))
     observed = observe(Replay(recording, LocalAgent(agent=play.agent, arguments=kept), tools=tools))
-    return judge_observed(run, parse_native(observed), tools=tools, run_id="observed-1")[0]
+    return judge_observed(run, parse_native(observed), tools=tools, run_id="observed-1")
+
+
+def places_of_comparison(run: Run, own_agent: OwnAgent, play: Play) -> list[tuple[int, str] | None]:
+    """Where a comparison of the recording with its replay finds the first difference: with the server's replay, whose
+    tools run, and with that on a person's own machine."""
+    seen = replayed_by(run, own_agent, runs_tools=True).observations
+    assert seen is not None
+    made = [produced_run(run, seen, run_id="produced-1"), observed_with_run(run, play, tools="run")[1]]
+    found = [compare_runs(run, each).divergence for each in made]
+    return [each and (each.left_step.index if each.left_step else 0, each.path) for each in found]
 
 
 def place(result: Result) -> tuple[str, int | None, str | None]:

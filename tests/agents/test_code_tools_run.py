@@ -24,7 +24,7 @@ from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run, StateChange
 from sessions_app.core.state import state_after
-from tests.agents.own_agents import forked_by, observed_by, own, recorded_run, replayed_by
+from tests.agents.own_agents import forked_by, observed_by, own, places_of_comparison, recorded_run, replayed_by
 from tests.recorder.replaying import assert_same_run
 from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, says, support_agent
 
@@ -236,6 +236,9 @@ def test_a_tool_that_runs_no_agent_any_more_is_a_difference_at_its_step():
     assert place(result) == ("diverged", 2, "agents_inside")
     assert result.divergence is not None
     assert (result.divergence.recorded, result.divergence.replayed) == (["inner"], [])
+    script = says(call("delegate", {"task": "t"}, "d")), says("Done.")
+    assert place(observed_by(then, make(*script), tools="run")) == ("diverged", 2, "agents_inside")
+    assert places_of_comparison(then, own(make()), make(*script)) == [(2, "agents_inside")] * 2
     assert place(replayed_by(then, own(make()))) == ("reproduced", None, None)
 
 
@@ -419,6 +422,27 @@ def test_what_a_tool_gives_along_with_its_result_is_compared_at_its_step(then: A
 
     assert place(replayed_by(run, own(giving(*now)), runs_tools=True)) == expected
     assert place(observed_by(run, giving(*now), tools="run")) == expected
+    assert places_of_comparison(run, own(giving(*now)), giving(*now)) == [path and (2, path)] * 2
+
+
+def fussy(least: int) -> Play:
+    agent = support_agent(says(call("take", {"n": 1}, "a")), says(call("take", {"n": 7}, "b")), says("Fine."))
+
+    @agent.tool_plain
+    def take(n: int) -> str:
+        if n < least:
+            raise ModelRetry("n is too small")
+        return f"{n} taken"
+
+    return Play(agent, "Take some.")
+
+
+def test_a_tool_that_answers_now_where_it_asked_for_another_try_differs_at_its_result():
+    run = recorded_run(lambda: fussy(5))
+
+    assert place(replayed_by(run, own(fussy(0)), runs_tools=True)) == ("diverged", 2, "result")
+    assert place(observed_by(run, fussy(0), tools="run")) == ("diverged", 2, "result")
+    assert places_of_comparison(run, own(fussy(0)), fussy(0)) == [(2, "result")] * 2
 
 
 # --- stops

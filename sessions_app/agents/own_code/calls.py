@@ -30,7 +30,7 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.ran_with import code_behind, has_run, is_told
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
-from sessions_app.core.run import REPEATED, WAITING, ErrorInfo, Fixture, Run, StepSource
+from sessions_app.core.run import REPEATED, WAITING, ErrorInfo, Fixture, Run, StepSource, agents_in_tools
 
 
 class OwnCalls:
@@ -57,6 +57,7 @@ class OwnCalls:
         """Where live tools answer another thing than then: `tool`, `step`, `path`, `recorded`, `now`."""
         self.hooks_not_run: frozenset[str] = frozenset()
         """The team's hooks that stand behind tools which gave their recorded answers."""
+        self._agents_then = agents_in_tools(run) if is_told(run) else {}
         self.live: dict[str, int] = {}
         """How often each tool ran live."""
 
@@ -154,9 +155,8 @@ class OwnCalls:
 
     def _check_agents_inside(self, call: ToolCallPart, fixture: Fixture) -> None:
         """What another agent asks ends the replay; that none was run any more does not."""
-        steps = self._run.steps if is_told(self._run) and self._gate.has_run(call) else ()
-        then: list[JsonValue] = [step.name for step in steps if (step.kind, step.parent) == ("agent", fixture.step)]
-        if then and not self.ran_agent(call):
+        then = self._agents_then.get(fixture.step)
+        if then and self._gate.has_run(call) and not self.ran_agent(call):
             self._stage.differed(fixture.step, Mismatch(path="agents_inside", recorded=then, rebuilt=[]))
 
     def _runs_now(self, call: ToolCallPart) -> bool:

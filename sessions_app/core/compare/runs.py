@@ -31,7 +31,7 @@ from sessions_app.core.compare.volatile import (
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.ran_with import is_told
-from sessions_app.core.run import ModelCall, Run, Step, asked, is_counted
+from sessions_app.core.run import ModelCall, Run, Step, agents_in_tools, asked, is_counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -210,7 +210,8 @@ def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment)
         right_states=RunStates(right),
         are_of_one_recorder=_are_of_one_recorder(left, right),
         are_recordings=all(run.origin == "recorded" for run in (left, right)),
-        are_told_of_arguments=is_told(left) and is_told(right),
+        are_told_whole=is_told(left) and is_told(right),
+        agents=(agents_in_tools(left), agents_in_tools(right)),
         partners=partners,
     )
 

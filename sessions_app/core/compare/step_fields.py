@@ -108,8 +108,11 @@ class StepComparer:
     """Both were recorded as they ran, and of the same framework: what a step does not say did not happen."""
     are_recordings: bool
     """Neither was made by a replay."""
-    are_told_of_arguments: bool
-    """The recorders of both heard what tools were given: where a step says nothing, it is what the model sent."""
+    are_told_whole: bool
+    """The recorders of both heard what tools were given and what they gave along: what a step does not say of its call
+    was not there, and its tool was given what the model sent."""
+    agents: tuple[Mapping[int, list[str]], Mapping[int, list[str]]]
+    """The agents that the tools of each ran, by the tool's step."""
     partners: Mapping[int, int]
     """Which step of the right, by its index, stands beside each of the left."""
 
@@ -202,16 +205,20 @@ class StepComparer:
             yield from self.fields.values("tool_name", left.call.tool_name, right.call.tool_name)
             yield from self.fields.values("call_id", left.call.call_id, right.call.call_id)
         yield from self.fields.payloads("args", asked(left), asked(right), as_fields=True)
-        yield from self.error("error", left.error, right.error)
-        if isinstance(left.call, Retrieval) and isinstance(right.call, Retrieval):
-            yield from self._chunks(left.call, right.call)
-        else:
-            yield from self.fields.payloads("result", *_results(left, right))
+        ended = (self.error("error", left.error, right.error), self._result(left, right))
+        for differences in ended if None in map(answered, (left, right)) else ended[::-1]:
+            yield from differences
         if isinstance(left.call, ToolCall) and isinstance(right.call, ToolCall):
             yield from self._tool(left.call, right.call)
+            yield from self._agents_inside(left, right)
         if isinstance(left.call, AgentCall) and isinstance(right.call, AgentCall):
             ids = left.call.run_id, right.call.run_id
             yield from self.fields.present("run_id", *ids) if None not in ids else ()
+
+    def _result(self, left: Step, right: Step) -> Iterator[Difference]:
+        if isinstance(left.call, Retrieval) and isinstance(right.call, Retrieval):
+            return self._chunks(left.call, right.call)
+        return self.fields.payloads("result", *_results(left, right))
 
     def _said_by_recorder(self, left: Step, right: Step) -> Iterator[Difference]:
         """What a replay makes holds none of it."""
@@ -240,7 +247,7 @@ class StepComparer:
         """What rules leave out, which thereby is counted."""
         if left.source != right.source:
             yield from self.fields.present("source", left.source, right.source)
-        known = {*_SAID, *(GIVEN if self.are_told_of_arguments else ())}
+        known = {*_SAID, *(GIVEN if self.are_told_whole else ())}
         yield from self.other_fields(
             *({n: v for n, v in each.extra.items() if n not in known} for each in (left, right))
         )
@@ -261,7 +268,7 @@ class StepComparer:
     def _given(self, left: Step, right: Step) -> Iterator[Difference]:
         """What tools were given whose model asked with the same."""
         one, other, sent = said_of(left), said_of(right), _asked_of_both(left, right)
-        if not self.are_told_of_arguments or not (one or other) or sent is None:
+        if not self.are_told_whole or not (one or other) or sent is None:
             return
         given = both_given(sent, one, other)
         if given is not None:
@@ -273,8 +280,15 @@ class StepComparer:
             yield from self.fields.present("is_output", left.is_output, right.is_output)
         if left.retry or right.retry:
             yield from self.fields.present("retry", _retry(left), _retry(right))
-        yield from self.fields.payloads("metadata", left.metadata, right.metadata)
-        yield from self.fields.payloads("content", left.content, right.content)
+        for name in ("metadata", "content"):
+            nothing = MISSING if self.are_told_whole else None
+            yield from self.fields.payloads(name, *(getattr(call, name) or nothing for call in (left, right)))
+
+    def _agents_inside(self, left: Step, right: Step) -> Iterator[Difference]:
+        """Of a tool that ran in a replay: their own steps were not played where the replay is one of the server."""
+        one, other = self.agents[0].get(left.index), self.agents[1].get(right.index)
+        if one != other and self.are_told_whole and "own_code" in (left.source, right.source):
+            yield from self.fields.present("agents_inside", one or MISSING, other or MISSING)
 
     def _chunks(self, left: Retrieval, right: Retrieval) -> Iterator[Difference]:
         yield from self.fields.values("result", _chunk_values(left), _chunk_values(right))

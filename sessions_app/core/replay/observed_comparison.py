@@ -29,7 +29,16 @@ from sessions_app.core.replay.projection import in_shape_of
 from sessions_app.core.replay.ran_with import first_other as first_given
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
 from sessions_app.core.replay.tool_http import observed_http, observed_miss, observed_output_miss
-from sessions_app.core.run import Fixture, ModelCall, Step, StepSource, ToolCall, is_answered_by_tool, tool_ran
+from sessions_app.core.run import (
+    Fixture,
+    ModelCall,
+    Step,
+    StepSource,
+    ToolCall,
+    agents_in_tools,
+    is_answered_by_tool,
+    tool_ran,
+)
 
 
 @dataclass
@@ -55,10 +64,13 @@ class ObservedComparison:
     _last: int = 0
     """The recorded step that stood beside the newest one."""
     _cut_off: frozenset[int] = field(init=False)
+    _agents: tuple[dict[int, list[str]], dict[int, list[str]]] = field(init=False)
+    """The agents that tools ran, then and now."""
 
     def __post_init__(self) -> None:
         self.states = ObservedStates(self.pairs) if self.tools == "run" else None
         self._cut_off = cut_off(self.pairs)
+        self._agents = agents_in_tools(self.pairs.recorded), agents_in_tools(self.pairs.observed)
 
     @property
     def is_same(self) -> bool:
@@ -198,6 +210,11 @@ class ObservedComparison:
         ran, runs = has_run(self.pairs.recorded, step), has_run(self.pairs.observed, observed)
         if None not in (ran, runs) and ran != runs:
             return Mismatch(path="tool_ran", recorded=ran, rebuilt=runs)
+        if self.tools == "run" and ran and self._are_told_whole:
+            then, now = self._agents[0].get(step.index), self._agents[1].get(observed.index)
+            found = first_mismatch(then, now, raw=then, path="agents_inside", tally=self.tally)
+            if found is not None:
+                return found
         one, other = step.extra.get("waits_with"), observed.extra.get("waits_with")
         return first_mismatch(one, other, raw=one, path="waits_with", tally=self.tally) if self._knows(step) else None
 

@@ -226,7 +226,7 @@ def parameters_in_shape(recorded: Payload | None, rebuilt: Payload | None) -> Pa
 def _rebuilt_call(
     call: ToolCall, observed: ObservedCall | None, asked: JsonObject | None, part: JsonObject | None
 ) -> ToolCall:
-    call = replace(call, tool_name=_name(call, asked), call_id=_id(call, observed))
+    call = _with_given_along(replace(call, tool_name=_name(call, asked), call_id=_id(call, observed)), observed)
     arguments = _spelled_arguments(call.arguments, observed.arguments if observed else _arguments(call, asked))
     if part is None:
         # The run ended before the answer reached the history; this is what the tool gave.
@@ -239,6 +239,15 @@ def _rebuilt_call(
         outcome=part.get("outcome") if call.outcome is not None else None,
         retry=_shared_keys(call.retry, part.get("retry")),
     )
+
+
+def _with_given_along(call: ToolCall, observed: ObservedCall | None) -> ToolCall:
+    """What a tool that ran gave beside its result."""
+    given = observed.answer if observed is not None and observed.source == "own_code" else None
+    if given is None:
+        return call
+    metadata, content = spelled_as(call.metadata, given.metadata), spelled_as(call.content, given.content)
+    return replace(call, metadata=metadata, content=content)
 
 
 def _new_requests(seen: Observations) -> list[JsonValue]:
