@@ -244,7 +244,6 @@ def test_facts_alone_diverge_without_a_step():
         ({"flags": {"beta": True}}, {"flags": {"beta": False}}, "flags", "flags.beta"),
         ({"user_id": "u1"}, {"user_id": "u2"}, "user_id", "user_id"),
         ({"tenant_id": "t1"}, {"tenant_id": "t2"}, "tenant_id", "tenant_id"),
-        ({"code": CodeInfo(commit="a")}, {"code": CodeInfo(commit="b")}, "code.commit", "code.commit"),
         ({"agent": AgentInfo(version="1")}, {"agent": AgentInfo(version="2")}, "agent.version", "agent.version"),
         ({}, {"status": "error"}, "status", "status"),
         ({}, {"error": ErrorInfo(type="E", message="m")}, "error", "error"),
@@ -537,6 +536,18 @@ def test_ids_of_nested_runs_are_counted_and_can_be_shown():
     assert {each.rule.key: each.count for each in comparison.ignored} == {"nested-run-id": 1}
     assert (shown.divergence.path if shown.divergence else None) == "run_id"
     assert compare_runs(one, one).ignored == compare_runs(one, untold).ignored == ()
+
+
+def test_the_commit_of_the_code_is_shown_and_is_no_difference_of_what_was_done():
+    one, other = (make_run(code=CodeInfo(commit=commit, dirty=commit == "b")) for commit in "ab")
+
+    comparison, compared = compare_runs(one, other), compare_runs(one, other, without(["code-commit"]))
+
+    assert comparison.identical
+    assert {each.rule.key: each.count for each in comparison.ignored} == {"code-commit": 2}
+    assert [(fact.left, fact.right) for fact in comparison.facts if fact.name == "code.commit"] == [("a", "b")]
+    assert compared.divergence is not None
+    assert compared.divergence.path == "code.commit"
 
 
 def test_packages_that_one_process_alone_had_loaded_are_counted_and_other_versions_are_a_difference():

@@ -127,6 +127,18 @@ def test_facts_are_told_as_what_they_are(shop, bob):
     assert "region" not in bare
 
 
+def test_a_fact_that_a_rule_leaves_out_is_shown_with_both_values(shop, bob):
+    for name in ("a", "b"):
+        load_record(shop, run_id=name, session_id=name, code={"commit": f"{name}0c1"}, steps=[tool_step()])
+
+    page = diff_of(bob, "a", "b")
+
+    assert "No difference in 1 step" in page
+    assert "the same or left out by a rule</summary>" in page
+    told = match(r"<dt>code.commit</dt>(.*?)</div>", page)
+    assert re.findall(r"[ab]0c1", told) == ["a0c1", "b0c1"]
+
+
 def test_volatile_fields_are_counted_and_can_be_compared(shop, bob):
     at = "2026-11-17T15:14:0{}Z"
     for name, second in (("a", 1), ("b", 2)):

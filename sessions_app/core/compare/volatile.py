@@ -147,6 +147,13 @@ VOLATILE_RULES: VolatileRules = (
         place=re.compile(r"^source$"),
     ),
     VolatileRule(
+        key="code-commit",
+        name="commit of the code",
+        why="It names the code that ran; what that code did is compared.",
+        ending="",
+        place=re.compile(r"^code\.(?:commit|dirty)$"),
+    ),
+    VolatileRule(
         key="loaded-packages",
         name="packages that one of two processes had loaded",
         why="A process names all that it has loaded, used or not; versions that both name are compared.",

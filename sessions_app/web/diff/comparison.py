@@ -121,6 +121,11 @@ class ShownFact:
     right: str | None
     fields: tuple[Field, ...]
 
+    @property
+    def is_ignored(self) -> bool:
+        """Whether the runs differ in it, and a rule leaves that out."""
+        return self.status == "same" and self.left != self.right
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownComparison:
@@ -132,6 +137,7 @@ class ShownComparison:
     same_facts: tuple[ShownFact, ...]
     bare_facts: tuple[str, ...]
     """Names of facts that neither run has."""
+    has_ignored_facts: bool
     rows: tuple[ShownPair | Same | Alone, ...]
     counts: dict[str, int]
     inner_changed: int
@@ -197,6 +203,7 @@ def shown_comparison(
         facts=tuple(fact for fact in facts if fact.status != "same"),
         facts_words=_facts_in_words(comparison.facts),
         same_facts=tuple(fact for fact in facts if fact.status == "same"),
+        has_ignored_facts=any(fact.is_ignored for fact in facts),
         bare_facts=tuple(fact.name for fact in comparison.facts if not fact.is_captured),
         rows=_with_marks([_drawn(row, comparison.steps, caused, chosen.step) for row in page], names, chosen.viewed),
         counts=_counts(comparison.counted),
