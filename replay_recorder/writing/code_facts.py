@@ -73,8 +73,8 @@ def versions() -> dict[str, str]:
     for module, package in _PACKAGES.items():
         if module in sys.modules and module not in _known:
             _known[module] = _version(package)
-    # A copy: another thread may be adding to it.
-    found = {_PACKAGES[module]: version for module, version in dict(_known).items() if version is not None}
+    # In one order, whichever was loaded first.
+    found = {package: version for module, package in _PACKAGES.items() if (version := _known.get(module)) is not None}
     return {"python": platform.python_version(), **found}
 
 

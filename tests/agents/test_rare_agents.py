@@ -46,6 +46,7 @@ from tests.recorder.scenarios import (
     Play,
     model_retry,
     one_tool,
+    output_tool_retry,
     outside_result_first,
     tool_crash,
     tool_failed,
@@ -339,6 +340,22 @@ def test_a_search_for_tools_that_no_request_offered_is_found():
         del parameters["native_tools"][0]
 
     assert verdict_of(record)[:2] == ("diverged", 1)
+
+
+@pytest.mark.parametrize("at", ["request", "response"])
+def test_an_output_that_was_refused_is_refused_again_where_the_next_step_cannot_be_read(at: str):
+    """Steps: 1 model, 2 the output that was refused, 3 model, 4 the output."""
+    record = json.loads(recorded(output_tool_retry())[-1])
+    step = record["steps"][2]
+    assert (record["steps"][1]["outcome"], verdict_of(record)[0]) == ("retried", "reproduced")
+    if at == "request":
+        step["request"]["messages"][0]["parts"].append({"part_kind": "unknown"})
+    else:
+        step["response"]["kind"] = "RESPONSE"
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert (judged.step, judged.reasons[0].code) == (2, "unknown_message_part")
 
 
 def test_another_denial_is_found():

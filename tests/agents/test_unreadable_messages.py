@@ -160,6 +160,29 @@ def test_what_is_refused_is_what_the_library_refuses(kind):
     assert others == []
 
 
+FOUND = {"discovered_tools": [{"name": "t"}], "message": "One."}
+OWN_PARTS = [
+    ("response", {"part_kind": "tool-call", "tool_name": "search_tools", "args": {"queries": ["a"]}}, "tool-search"),
+    ("request", {"part_kind": "tool-return", "tool_name": "search_tools", "content": FOUND}, "tool-search"),
+    ("response", {"part_kind": "builtin-tool-call", "tool_name": "tool_search", "args": "{}"}, "tool-search"),
+    ("response", {"part_kind": "builtin-tool-return", "tool_name": "tool_search", "content": FOUND}, "tool-search"),
+    ("response", {"part_kind": "tool-call", "tool_name": "load_capability", "args": {"id": "a"}}, "capability-load"),
+    ("request", {"part_kind": "tool-return", "tool_name": "load_capability", "content": {}}, "capability-load"),
+]
+
+
+@pytest.mark.parametrize(("kind", "part", "tool_kind"), OWN_PARTS)
+def test_what_is_refused_of_the_librarys_own_tools_is_what_it_refuses(kind, part, tool_kind):
+    whole = {"kind": kind, "parts": [{**part, "tool_kind": tool_kind, "tool_call_id": "1", "outcome": "success"}]}
+    if kind == "response":
+        del whole["parts"][0]["outcome"]
+    assert is_read(Payload.of_json(whole))
+
+    changes = [changed(whole, place, value) for place in places(whole) if place[0] == "parts" for value in VALUES]
+
+    assert [each.value for each in changes if _parted(each)] == []
+
+
 def _parted(payload):
     return is_read(payload) != (refusal(seen_message(payload, step=1)) is None)
 

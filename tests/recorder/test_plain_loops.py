@@ -140,6 +140,32 @@ def test_responses_replay():
     assert_reproduced(run)
 
 
+def test_what_ran_at_the_provider_beside_an_answer_replays():
+    common = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-4o", "status": "completed"}
+    search = {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "c"},
+    }
+    words = {"type": "output_text", "text": "I looked it up.", "annotations": []}
+    said = {"type": "message", "id": "m_1", "role": "assistant", "status": "completed", "content": [words]}
+    asks = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find_order"}
+    first = [search, said, {**asks, "arguments": '{"order_id": "ORD-5521"}'}]
+    with local_server() as server:
+        answers = [of_json({**common, "output": first}), of_json({**common, "output": [said]})]
+        server.answer("/v1/responses", *answers)
+        (record,) = records_of(lambda: plain_loops.responses(f"{server.url}/v1")(ASKED))
+
+    assert_reproduced(read(json.loads(record)))
+
+    changed = with_conversation(parse_native(record))
+    other = replace(changed.steps[0].call, response=Payload.of_json({"kind": "response", "parts": [TEXT]}))
+    changed = replace(changed, steps=(replace(changed.steps[0], call=other), *changed.steps[1:]))
+    assert judge(changed).reasons[0].code == "http_contradicted"
+
+
+TEXT = {"part_kind": "text", "content": "I looked it up elsewhere."}
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4"}
 USE = {"type": "tool_use", "id": "toolu_1", "name": "find_order"}
 
@@ -397,7 +423,8 @@ def test_that_a_request_ends_with_words_of_the_model_is_told_once(whole_record):
     assert [reason.code for reason in judge(run).reasons if reason.step == 1] == ["prompt_missing"]
 
 
-def test_turns_that_stayed_with_the_provider_are_not_taken_for_the_whole():
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_turns_that_stayed_with_the_provider_are_those_of_the_run_or_not_the_whole(is_recorded: bool):
     common = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-4o", "status": "completed"}
     asks = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find_order", "arguments": "{}"}
     words = {"type": "output_text", "text": ANSWER, "annotations": []}
@@ -407,16 +434,25 @@ def test_turns_that_stayed_with_the_provider_are_not_taken_for_the_whole():
         server.answer("/v1/responses", *answers)
         client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="sk-none")
 
+        def begin(question: str) -> Any:
+            return client.responses.create(model="gpt-4o", input=question)
+
+        before = None if is_recorded else begin(ASKED)
+
         @record
         def support(question: str) -> str:
-            first = client.responses.create(model="gpt-4o", input=question)
+            first = before or begin(question)
             given: Any = [{"type": "function_call_output", "call_id": "c1", "output": "delivered"}]
             return client.responses.create(model="gpt-4o", previous_response_id=first.id, input=given).output_text
 
         run = only_record(lambda: support(ASKED))
 
     assert run.steps[-1].extra["previous_response_id"] == "resp_1"
-    assert judge(run).verdict != "replayable"
+    if is_recorded:
+        assert [value(call.result) for _, call in run.tool_calls] == ["delivered"]
+        assert_reproduced(run)
+    else:
+        assert judge(run).verdict != "replayable"
 
 
 # --- an exchange that failed, and has an answer --------------------------------------------------

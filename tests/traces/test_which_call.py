@@ -180,6 +180,13 @@ def test_a_clock_that_is_late_makes_no_second_call():
     assert verdict(spans) == "reproduced"
 
 
+def test_a_model_that_makes_vectors_is_not_the_model_of_the_run():
+    searched = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "e-1"}
+    spans = [span(2, None, name="embeddings e-1", attributes=searched), chat(3, [PROMPT], DONE)]
+
+    assert made(spans).model == "m-1"
+
+
 # --- and what stands beside --------------------------------------------------------------------
 
 

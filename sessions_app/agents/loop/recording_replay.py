@@ -16,7 +16,7 @@ from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.usage import UsageLimits
 
 from sessions_app.agents.loop.clock import PinnedClock
-from sessions_app.agents.loop.library import dump_output
+from sessions_app.agents.loop.library import dump_output, load_messages
 from sessions_app.agents.loop.native_tools import is_tool_search, native_tools
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.openai_observer import OpenAIObserver
@@ -48,7 +48,7 @@ from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.replay.proof import TAKEN
 from sessions_app.core.replay.told_twice import other_instructions
-from sessions_app.core.run import USAGE_LIMITS, ErrorInfo, Run, broke_off_at
+from sessions_app.core.run import USAGE_LIMITS, ErrorInfo, ModelCall, Run, broke_off_at
 
 Progress = Callable[[int, int], None]
 
@@ -65,9 +65,29 @@ async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, 
 
 
 def _readable(run: Run, judged: Verdict) -> Run:
-    """The recording up to what the library would refuse to load, and with it all messages of the run."""
+    """The recording up to what the library would refuse to load, and with it all messages of the run, but for what the
+    next request says of the calls before it: in which words an output was refused."""
     step = next((reason.step for reason in judged.reasons if reason.code in UNREADABLE and reason.step), None)
-    return run if step is None else replace(run, steps=run.steps[: step - 1], final=None)
+    if step is None:
+        return run
+    following = next((each.call for each in run.steps[step - 1 :] if isinstance(each.call, ModelCall)), None)
+    return replace(run, steps=run.steps[: step - 1], final=_heard(following.history) if following else None)
+
+
+def _heard(history: History | None) -> History | None:
+    message = history.message.value if history else None
+    if history is None or not isinstance(message, dict) or not isinstance(message.get("parts"), list):
+        return None
+    single = [Payload.of_json({**message, "parts": [part]}) for part in message["parts"]]
+    parts = [part for part, alone in zip(message["parts"], single, strict=True) if _is_read(alone)]
+    return History(history.parent, Payload.of_json({**message, "parts": parts})) if parts else None
+
+
+def _is_read(message: Payload) -> bool:
+    try:
+        return bool(load_messages([message]))
+    except ValidationError:
+        return False
 
 
 def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:

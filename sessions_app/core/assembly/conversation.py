@@ -450,13 +450,9 @@ def _content(part: Part) -> JsonValue:
         case TextPart() | ThinkingPart():
             return part.text
         case OtherPart():
-            return _file(part) or _spelled(part)
+            return _file(part) or part.spelled
         case CallPart() | ResultPart() | BuiltinResultPart():
             return f"[{part.tool_name}]"
-
-
-def _spelled(part: OtherPart) -> str:
-    return f"[{part.kind}] {canonical_json(part.value).decode(errors='replace')}"
 
 
 def _file(part: OtherPart) -> JsonObject | None:
@@ -536,4 +532,4 @@ def _answer_part(part: Part, ids: Iterator[str]) -> Iterator[JsonObject]:
         case OtherPart():
             # The replaying library knows no other kinds of parts.
             file = _binary(part)
-            yield {"part_kind": "file", "content": file} if file else {"part_kind": "text", "content": _spelled(part)}
+            yield {"part_kind": "file", "content": file} if file else {"part_kind": "text", "content": part.spelled}

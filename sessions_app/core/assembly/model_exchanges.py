@@ -20,7 +20,9 @@ from sessions_app.core.history import nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.told_answers import is_spelled_otherwise
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, OtherCall, Run, Step, ToolCall
+from sessions_app.core.spans.provider_messages.fields import entries
 from sessions_app.core.spans.provider_messages.requests import Spelled, messages_spelled
+from sessions_app.core.spans.provider_messages.streams import merged
 from sessions_app.core.spans.provider_messages.wire import body_value, failure_in, is_whole, said_in
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Span
@@ -93,18 +95,21 @@ def _was_sent_again(before: Step, after: Step) -> bool:
 
 
 def _drafts(steps: list[Step]) -> list[Draft]:
-    writer, nodes = StepWriter(is_exact=True), dict[int, Node]()
+    writer, nodes, turns = StepWriter(is_exact=True), dict[int, Node](), _Turns()
     for step in steps:
         span = Span(trace_id="", span_id=str(step.index), name=step.name)
-        nodes[step.index] = Node(span, _reading(step, span), parent=nodes.get(step.parent or 0))
+        nodes[step.index] = Node(span, _reading(step, span, turns), parent=nodes.get(step.parent or 0))
         writer.take(nodes[step.index])
     return writer.finished()
 
 
-def _reading(step: Step, span: Span) -> Reading:
+def _reading(step: Step, span: Span, turns: _Turns) -> Reading:
     if _is_untold(step):
         assert step.http is not None
-        return read(replace(span, attributes=_attributes(step.http))) or Reading(convention="http", kind="model")
+        request = turns.whole_request(step.http)
+        return read(replace(span, attributes=_attributes(step.http, request))) or Reading(
+            convention="http", kind="model"
+        )
     call = step.call
     if not isinstance(call, ToolCall):
         return Reading(convention="http")
@@ -121,10 +126,10 @@ def _reading(step: Step, span: Span) -> Reading:
     )
 
 
-def _attributes(http: HttpExchange) -> dict[str, JsonValue]:
+def _attributes(http: HttpExchange, request: JsonValue) -> dict[str, JsonValue]:
     said: dict[str, JsonValue] = {
         "provider.kind": "invocation",
-        "provider.request": _request(http),
+        "provider.request": request,
         "provider.response": said_in(http.response_body) if is_whole(http) else None,
         "provider.error": failure_in(http),
         "provider.name": _PROVIDERS.get(urlsplit(http.url or "").hostname or ""),
@@ -133,9 +138,33 @@ def _attributes(http: HttpExchange) -> dict[str, JsonValue]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _request(http: HttpExchange) -> JsonValue:
-    """Nothing where earlier turns stayed with the provider: the body does not hold what the model was given."""
-    return None if kept_by_provider(http) else body_value(http.request_body)
+class _Turns:
+    """Of OpenAI Responses, which keeps what was said and goes on from it by the id of an answer."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, list[JsonValue]] = {}
+        """All that was said up to an answer, by its id."""
+
+    def whole_request(self, http: HttpExchange) -> JsonValue:
+        """With the turns that an earlier request of this run carried. Nothing where others stayed with the provider:
+        nobody knows then what the model was given."""
+        kept, request = kept_by_provider(http), body_value(http.request_body)
+        body = parsed(request)
+        if not isinstance(body, dict) or "input" not in body:
+            return None if kept else request
+        before = self._items.get(str(kept.get("previous_response_id")))
+        if kept and (before is None or len(kept) > 1):
+            return None
+        said = body["input"]
+        items = [*(before or ()), *(said if isinstance(said, list) else [{"role": "user", "content": said}])]
+        self._keep(items, http)
+        return {**body, "input": items} if kept else request
+
+    def _keep(self, items: list[JsonValue], http: HttpExchange) -> None:
+        said = said_in(http.response_body) if is_whole(http) else None
+        response = merged(said) if isinstance(said, list) else parsed(said)
+        if isinstance(response, dict) and isinstance(response.get("id"), str):
+            self._items[response["id"]] = [*items, *entries(response, "output")]
 
 
 def kept_by_provider(http: HttpExchange) -> JsonObject:

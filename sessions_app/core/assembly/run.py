@@ -120,7 +120,7 @@ class _Assembled:
             agent=self._agent(),
             code=CodeInfo(commit=self._resource(*_COMMIT)),
             region=self._resource(*_REGION),
-            model=name(self._fact(lambda reading: reading.model or reading.answered_model)),
+            model=name(self._fact(_model)),
             provider=name(self._fact(lambda reading: reading.provider)),
             instructions=self._instructions(first),
             user_id=name(self._fact(lambda reading: reading.user_id)),
@@ -294,6 +294,11 @@ class _Assembled:
         """The numbers of their steps, 0 for the run's own span."""
         indexes = {id(draft.node): index for index, draft in enumerate(self._drafts, start=1)}
         return [indexes.get(id(node), 0) for node in nodes]
+
+
+def _model(reading: Reading) -> str | None:
+    """What turns texts into vectors is another model than the one that answers."""
+    return None if reading.kind in ("embedding", "retrieval") else reading.model or reading.answered_model
 
 
 def _has_ended(root: Node) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, Required, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
@@ -134,6 +134,69 @@ class RetryFeedback(TypedDict, total=False):
     timestamp: Time
 
 
+# --- tools of the library's own ----------------------------------------------------------------
+
+
+class _Search(TypedDict):
+    queries: Required[list[str]]
+
+
+class _FoundTool(TypedDict):
+    name: Required[str]
+
+
+class _Found(TypedDict, total=False):
+    discovered_tools: Required[list[_FoundTool]]
+    message: Text
+
+
+class _LoadedById(TypedDict):
+    id: Required[str]
+
+
+class _Loaded(TypedDict, total=False):
+    message: str
+    instructions: str
+
+
+_OWN_TOOLS = {
+    ("tool-call", "tool-search"): ("search_tools", TypeAdapter(str | _Search | None), "args"),
+    ("tool-return", "tool-search"): ("search_tools", TypeAdapter(_Found), "content"),
+    ("builtin-tool-call", "tool-search"): ("tool_search", TypeAdapter(str | _Search | None), "args"),
+    ("builtin-tool-return", "tool-search"): ("tool_search", TypeAdapter(_Found), "content"),
+    ("tool-call", "capability-load"): ("load_capability", TypeAdapter(str | _LoadedById | None), "args"),
+    ("tool-return", "capability-load"): ("load_capability", TypeAdapter(_Loaded), "content"),
+}
+"""By the kinds of part and tool: the name of the tool, and what is read of the call or of its answer."""
+
+
+def _own_tool(part: Any) -> tuple[str, TypeAdapter[Any], str] | None:
+    is_part = isinstance(part, dict) and part.get("outcome", "success") == "success"
+    return _OWN_TOOLS.get((str(part.get("part_kind")), str(part.get("tool_kind")))) if is_part else None
+
+
+def _named(part: Any) -> Any:
+    """The name goes without saying."""
+    own = _own_tool(part)
+    return part if own is None else {"tool_name": own[0], **part}
+
+
+def _fitting(part: Any) -> Any:
+    """A part that says it is one of these must be."""
+    own = _own_tool(part)
+    if own is not None and (part["tool_name"] != own[0] or not _is_shaped(own[1], part.get(own[2]))):
+        raise ValueError("not of its tool_kind")
+    return part
+
+
+def _is_shaped(shape: TypeAdapter[Any], value: Any) -> bool:
+    try:
+        shape.validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
 Delta = Literal["instruction-delta", "tool-availability-delta", "capability-load-delta", "model-settings-delta"]
 
 
@@ -156,6 +219,8 @@ class OtherRequestPart(TypedDict, total=False):
 RequestPart = Annotated[
     SystemPrompt | UserPrompt | ToolReturn | RetryPrompt | RetryFeedback | OtherRequestPart,
     Field(discriminator="part_kind"),
+    BeforeValidator(_named),
+    AfterValidator(_fitting),
 ]
 
 
@@ -204,7 +269,10 @@ class OtherResponsePart(TypedDict, total=False):
 
 
 ResponsePart = Annotated[
-    TextPart | Thinking | ToolCall | BuiltinReturn | FilePart | OtherResponsePart, Field(discriminator="part_kind")
+    TextPart | Thinking | ToolCall | BuiltinReturn | FilePart | OtherResponsePart,
+    Field(discriminator="part_kind"),
+    BeforeValidator(_named),
+    AfterValidator(_fitting),
 ]
 
 

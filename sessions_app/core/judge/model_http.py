@@ -54,14 +54,14 @@ def _whole_answer(http: HttpExchange) -> WireAnswer | None:
 
 
 def _other_words(call: ModelCall, wire: WireAnswer) -> str | None:
-    """Of thoughts that a model writes into its answer, the loop makes parts of their own. White space at the ends it
-    may leave out."""
+    """Of thoughts that a model writes into its answer, the loop makes parts of their own; of what ran at the provider
+    too, or a text. White space at the ends it may leave out."""
     assert call.response is not None
     answer = seen_message(call.response, step=0)
     words = "".join(str(part.get("content")) for part in answer.parts_of("text"))
     is_parted = bool(answer.parts_of("thinking")) and not wire.has_thoughts
     is_redacted = PLACEHOLDER.search(words) or PLACEHOLDER.search(wire.words)
-    if is_parted or is_redacted or words.strip() == wire.words.strip():
+    if is_parted or is_redacted or words.strip() in (wire.words.strip(), wire.spelled.strip()):
         return None
     return "holds another text than the answer of the step"
 

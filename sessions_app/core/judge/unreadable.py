@@ -94,6 +94,8 @@ def _words(error: ErrorDetails, message: JsonObject) -> str:
     if not isinstance(part, dict):
         return "A message part that is no object stands"
     kind = str(part.get("part_kind"))
+    if len(path) < 4 and error["type"] == "value_error":
+        return f"A {kind} part that is none of its tool_kind stands"
     if len(path) < 4:
         return f"A message part of the unknown kind {kind[:60]!r} stands"
     return f"A {kind} part {_fault(error, path[4])} stands"

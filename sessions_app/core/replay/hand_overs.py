@@ -17,13 +17,17 @@ def is_of_another_loop(run: Run) -> bool:
 
 
 def output_modes(answers: tuple[PlannedAnswer, ...]) -> dict[str | None, JsonObject]:
-    """How each agent asks for its output, as its first request says: mode and schema."""
+    """How each agent asks for its output, as its first request says: mode and schema. A mode that the library does not
+    know cannot be taken over, and differs."""
     found: dict[str | None, JsonObject] = {}
     for answer in answers:
         parameters = answer.parameters.value if answer.parameters else None
-        if isinstance(parameters, dict):
+        if isinstance(parameters, dict) and parameters.get("output_mode") in _MODES:
             found.setdefault(answer.agent, {key: parameters.get(key) for key in ("output_mode", "output_object")})
     return found
+
+
+_MODES = ("text", "tool", "native", "prompted", "image", "auto")
 
 
 def asks_in_several_ways(run: Run, answers: tuple[PlannedAnswer, ...]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, canonical_json
 from sessions_app.core.run import ErrorInfo
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -70,6 +70,11 @@ class OtherPart:
 
     kind: str
     value: JsonValue
+
+    @property
+    def spelled(self) -> str:
+        """As a text, where there can be no part of its kind."""
+        return f"[{self.kind}] {canonical_json(self.value).decode(errors='replace')}"
 
 
 Part = TextPart | ThinkingPart | CallPart | ResultPart | BuiltinResultPart | OtherPart

@@ -16,6 +16,7 @@ from sessions_app.core.spans.provider_messages.streams import events_in, is_ende
 from sessions_app.core.spans.reading import (
     CallPart,
     ChatMessage,
+    OtherPart,
     ResultPart,
     TextPart,
     ThinkingPart,
@@ -40,6 +41,8 @@ class WireAnswer:
     """What a model answered, as it came over the wire."""
 
     words: str
+    spelled: str
+    """Its words with what they stand among, such as searches that ran at the provider."""
     calls: tuple[WireCall, ...]
     has_thoughts: bool
     model: str | None
@@ -153,6 +156,7 @@ def wire_answer(body: Payload) -> WireAnswer | None:
     counts = list(map(tokens_of_event, said if isinstance(said, list) else ()))
     return WireAnswer(
         words=found.answer.words(),
+        spelled="".join(_spelled(found.answer)),
         calls=tuple(_call(part) for part in _parts_of([found.answer], CallPart) if not part.is_builtin),
         has_thoughts=any(_parts_of([found.answer], ThinkingPart)),
         model=found.model,
@@ -160,6 +164,12 @@ def wire_answer(body: Payload) -> WireAnswer | None:
         input_tokens=_counted(found.input_tokens, [count for count, _ in counts]),
         output_tokens=_counted(found.output_tokens, [count for _, count in counts]),
     )
+
+
+def _spelled(message: ChatMessage) -> Iterator[str]:
+    for part in message.parts:
+        if isinstance(part, TextPart | OtherPart):
+            yield part.text if isinstance(part, TextPart) else part.spelled
 
 
 def _counted(newest: int | None, each: list[int | None]) -> frozenset[int]:
