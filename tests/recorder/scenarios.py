@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -28,8 +28,9 @@ from pydantic_ai.messages import (
     ToolCallPart,
 )
 from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition, ToolDenied
-from pydantic_ai.usage import UsageLimits
+from pydantic_ai.usage import RequestUsage, UsageLimits
 
 PNG = BinaryContent(data=bytes.fromhex("89504e470d0a1a0a"), media_type="image/png")
 
@@ -504,6 +505,42 @@ def validation_retries_exhausted() -> Play:
     return Play(support_agent(*bad), "Search")
 
 
+def unknown_tool_retries_exhausted() -> Play:
+    """The call beside it is never made."""
+    bad = [says(call("lookup_order", {"order_id": "ORD-1"}, f"l{i}"), call("lookup", {}, f"a{i}")) for i in range(3)]
+    return Play(support_agent(*bad), "Where?")
+
+
+def text_in_place_of_output() -> Play:
+    return Play(support_agent(says("Five euros."), says("Five."), output_type=Refund), "Refund?")
+
+
+def filtered() -> Play:
+    looks = says(call("lookup_order", {"order_id": "ORD-1"}, "a"))
+    return Play(support_agent(looks, replace(says(), finish_reason="content_filter")), "Where?")
+
+
+def cut_before_an_answer() -> Play:
+    cut = replace(says(ThinkingPart("Let me")), finish_reason="length")
+    return Play(support_agent(cut, model_settings=ModelSettings(max_tokens=9)), "Where?")
+
+
+def cut_calls() -> Play:
+    """The call in front of the one that breaks off is never made."""
+    cuts = [
+        says(call("lookup_order", {"order_id": "ORD-1"}, f"l{i}"), call("search", '{"query": "x', f"a{i}"))
+        for i in range(5)
+    ]
+    return Play(support_agent(*(replace(each, finish_reason="length") for each in cuts)), "Search")
+
+
+def token_limit() -> Play:
+    """The calls of the answer that goes beyond it are never made."""
+    used = RequestUsage(input_tokens=9, output_tokens=9)
+    looks = [replace(says(call("search", {"query": f"q{i}"}, f"s{i}")), usage=used) for i in range(3)]
+    return Play(support_agent(*looks), "Search", usage_limits=UsageLimits(total_tokens_limit=20))
+
+
 def request_limit() -> Play:
     looks = [says(call("search", {"query": f"q{i}", "limit": 1}, f"s{i}")) for i in range(9)]
     return Play(support_agent(*looks), "Search", usage_limits=UsageLimits(request_limit=3))
@@ -582,6 +619,7 @@ SCENARIOS = [
         approval_beside_another_call, denial_beside_another_call, sixty_requests,
         text_beside_a_call, output_retries_exhausted, text_output_refused_for_good, output_function_crash,
         output_function, tool_retries_exhausted, validation_retries_exhausted, request_limit, tool_calls_limit,
+        unknown_tool_retries_exhausted, text_in_place_of_output, filtered, cut_calls, token_limit,
         outside_result_first, outside_result_second,
         crash_beside_a_running_tool,
     )

@@ -12,7 +12,14 @@ import pytest
 from tests.recorder.floor import ROOT, floor_python
 from tests.recorder.playing import WAYS, last_record
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced
-from tests.recorder.scenarios import SCENARIOS, Play, Scenario, instructions_of_one_run, results_of_bytes
+from tests.recorder.scenarios import (
+    SCENARIOS,
+    Play,
+    Scenario,
+    cut_before_an_answer,
+    instructions_of_one_run,
+    results_of_bytes,
+)
 
 FULL = os.environ.get("TRIAL_SIZE") == "full"
 NAMES = [
@@ -51,7 +58,7 @@ def test_a_recorded_run_is_replayed_to_its_end(scenario: Scenario, way: str):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("make", [results_of_bytes, instructions_of_one_run])
+@pytest.mark.parametrize("make", [results_of_bytes, instructions_of_one_run, cut_before_an_answer])
 def test_what_only_this_library_or_no_agent_of_its_own_repeats_is_reproduced_too(make: Callable[[], Play], way: str):
     assert_reproduced(last_record(Scenario(make), way))
 

@@ -41,6 +41,7 @@ from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude, limit_facts, limit_place
+from sessions_app.core.replay.error_words import as_recorded
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
 from sessions_app.core.replay.new_tools import are_new_tools_told
@@ -255,7 +256,8 @@ async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[Mod
         except Exception as error:
             if is_fault_of_product(error):
                 raise
-            return Ending(error=ErrorInfo(type=type(error).__name__, message=str(error))), messages
+            raised = ErrorInfo(type=type(error).__name__, message=str(error))
+            return Ending(error=as_recorded(raised, run.error)), messages
     is_open = bool(messages) and messages[-1].kind == "response"
     return _ended(output, run), [*messages, *late] if is_open else messages
 

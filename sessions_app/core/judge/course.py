@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.kit_side_effects import answers_differ
-from sessions_app.core.judge.last_calls import calls_in, kinds_said
+from sessions_app.core.judge.last_calls import calls_in, kinds_said, names_of_tools
 from sessions_app.core.judge.reading import (
     SeenMessage,
     ends_at_answer,
@@ -25,7 +25,6 @@ from sessions_app.core.judge.reading import (
     seen_message,
     seen_messages,
     step_name,
-    value_of,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -107,7 +106,7 @@ def _asked_before(run: Run) -> tuple[dict[str, list[int]], dict[str, list[int]]]
 
 def _not_offered(run: Run) -> Iterator[Reason]:
     """Calls that something answered although the request offered no such tool; the loop answers that there is none."""
-    offered = {step.index: _tools_of(call) for step, call in main_models(run)}
+    offered = {step.index: names_of_tools(call) for step, call in main_models(run)}
     for step, call in _own_calls(run):
         tools = offered.get(step.parent or 0)
         if (
@@ -141,15 +140,6 @@ def _first_skipped(run: Run, output: Step) -> Step | None:
     """The first call that was not made because of this one, where nothing says that it was the output."""
     beside = (pair for pair in run.tool_calls if pair[0].parent == output.parent and pair[0].index < output.index)
     return next((step for step, call in beside if is_skipped(call)), None)
-
-
-def _tools_of(call: ModelCall) -> set[str] | None:
-    """All that the model was offered; None where the record does not say."""
-    parameters = object_of(call.parameters)
-    listed = parameters.get("function_tools") if call.tools is None else [value_of(tool) for tool in call.tools]
-    if not isinstance(listed, list):
-        return None
-    return {str(tool.get("name")) for tool in listed if isinstance(tool, dict)}
 
 
 # --- requests that do not follow ---------------------------------------------------------------

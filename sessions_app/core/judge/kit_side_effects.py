@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sessions_app.core.judge.cut_values import is_cut
+from sessions_app.core.judge.ends_of_the_loop import OF_THE_LOOP
 from sessions_app.core.judge.grading import (
     Finding,
     captured,
@@ -13,7 +14,6 @@ from sessions_app.core.judge.grading import (
     retrievals_of,
 )
 from sessions_app.core.judge.last_calls import asked_last, is_answered, waiting
-from sessions_app.core.judge.outcome import OF_THE_LOOP
 from sessions_app.core.judge.reading import count, name_steps, own_tools, seen_messages, value_of
 from sessions_app.core.payload import JsonValue, Payload, canonical_json
 from sessions_app.core.run import WAITING, Run, Step, ToolCall

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from sessions_app.core.judge.reading import is_framework_written, main_models, object_of, own_tools, seen_message
+from sessions_app.core.judge.reading import (
+    is_framework_written,
+    main_models,
+    object_of,
+    own_tools,
+    seen_message,
+    value_of,
+)
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, ModelCall, Run, Step, ToolCall, is_skipped
 
@@ -41,6 +48,15 @@ def kinds_of_tools(call: ModelCall) -> dict[str, JsonValue]:
     listed = [tool.value for tool in call.tools] if call.tools is not None else parameters
     tools = listed if isinstance(listed, list) else []
     return {str(tool.get("name")): tool.get("kind") for tool in tools if isinstance(tool, dict)}
+
+
+def names_of_tools(call: ModelCall) -> set[str] | None:
+    """All that the model was offered; None where the record does not say."""
+    parameters = object_of(call.parameters)
+    listed = parameters.get("function_tools") if call.tools is None else [value_of(tool) for tool in call.tools]
+    if not isinstance(listed, list):
+        return None
+    return {str(tool.get("name")) for tool in listed if isinstance(tool, dict)}
 
 
 def is_answered(step: Step, call: ToolCall) -> bool:

@@ -6,9 +6,18 @@ raised behind the last answer was recorded, but a replay that repeats it proves 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from sessions_app.core.judge.ends_of_the_loop import (
+    LIMIT_REACHED,
+    OF_THE_LOOP,
+    ends_before_tools,
+    is_due,
+    lack,
+    may_be_outcome,
+    said_in,
+    spells_json,
+)
 from sessions_app.core.judge.last_calls import (
     asked_last,
     calls_in,
@@ -18,7 +27,7 @@ from sessions_app.core.judge.last_calls import (
     waiting,
     were_skipped,
 )
-from sessions_app.core.judge.reading import SeenMessage, main_models, object_of, seen_message, step_name, value_of
+from sessions_app.core.judge.reading import object_of, seen_message, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
@@ -33,8 +42,6 @@ from sessions_app.core.run import (
     was_stopped,
 )
 
-OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
-"""Errors by which Pydantic AI's loop ends a run by itself."""
 OF_OTHER_CODE = frozenset(
     {
         "output_made_by_code", "output_differs", "error_outside_loop", "last_message_taken",
@@ -79,21 +86,20 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
     if error is None or (error.type is None and error.message is None):
         return reason_at_end(run, "error_missing", "The run failed, and the error was not recorded.")
     untold = [pair for pair in asked_last(run) if not is_settled(*pair)]
-    if untold and not _ends_before_tools(error):
+    if untold and not ends_before_tools(run, call, error):
         message = f"What became of {step_name(untold[0][0])} was not recorded."
         return reason_at(run, "tool_answer_missing", message, untold[0][0])
     if was_stopped(error) or _is_passed_on(run, step, error):
         return None
-    if error.type in OF_THE_LOOP and not _is_due(run, error) and not _lacks_limits(run, error):
-        message = f"The recorded answers do not lead to the {error.type} with which the run ended."
-        return _behind(run, untold, "model_answer_missing", message)
-    if _is_of_the_loop(run, call, error):
-        return None
-    if _lacks_limits(run, error):
-        message = "The usage limits of the run were not recorded, so a replay cannot reach this error."
-    else:
-        message = f"The run ended with {error.type or 'an error'} after the last answer; no replay runs what raised it."
-    return _behind(run, untold, "error_outside_loop", message)
+    lacking = lack(run, error)
+    if lacking is None and error.type in OF_THE_LOOP:
+        if not is_due(run, call, error):
+            message = f"The recorded answers do not lead to the {error.type} with which the run ended."
+            return _behind(run, untold, "model_answer_missing", message)
+        if error.type == LIMIT_REACHED or not may_be_outcome(run, call):
+            return None
+    message = f"The run ended with {error.type or 'an error'} after the last answer; no replay runs what raised it."
+    return _behind(run, untold, "error_outside_loop", lacking or message)
 
 
 def _behind(run: Run, untold: list[tuple[Step, ToolCall]], code: str, message: str) -> Reason:
@@ -107,95 +113,7 @@ def _is_passed_on(run: Run, step: Step, error: ErrorInfo) -> bool:
     return any(error.allows(each) for each in failed)
 
 
-def _ends_before_tools(error: ErrorInfo) -> bool:
-    """Whether the loop raises it in the place of the tools that were asked for last."""
-    is_refusal = error.type == "UnexpectedModelBehavior" and not _OF_A_TOOL.match(error.message or "")
-    return is_refusal or _limit_in(error) == _CALLS
-
-
-_OF_A_TOOL = re.compile(r"Tool '.*' exceeded max retries count")
-"""The loop's words when a tool has refused once too often: that one ran."""
-
-
-_CALLS = "tool_calls_limit"
-_TOKENS = {
-    "input_tokens_limit": ("input_tokens",),
-    "output_tokens_limit": ("output_tokens",),
-    "total_tokens_limit": ("input_tokens", "output_tokens"),
-}
-
-
-def _limit_in(error: ErrorInfo) -> str | None:
-    """The limit that the library's words name."""
-    if error.type != "UsageLimitExceeded":
-        return None
-    return next((name for name in ("request_limit", _CALLS, *_TOKENS) if name in (error.message or "")), None)
-
-
-def _lacks_limits(run: Run, error: ErrorInfo) -> bool:
-    return error.type == "UsageLimitExceeded" and not run.agent.usage_limits
-
-
-def _is_due(run: Run, error: ErrorInfo) -> bool:
-    """Whether the loop, with what was recorded, raises this error behind the last answer and asks the model no more."""
-    name = _limit_in(error)
-    limit = (run.agent.usage_limits or {}).get(name or "")
-    if name == "request_limit" and isinstance(limit, int):
-        return sum(call.response is not None for _, call in main_models(run)) >= limit
-    if name in _TOKENS and isinstance(limit, int):
-        return _tokens(run, _TOKENS[name]) > limit
-    return not _goes_on(run) and _has_used_retries(run, error)
-
-
-def _tokens(run: Run, kinds: tuple[str, ...]) -> int:
-    used = [object_of(call.response).get("usage") or {} for _, call in main_models(run)]
-    return sum(each.get(kind) or 0 for each in used for kind in kinds)
-
-
-def _goes_on(run: Run) -> bool:
-    """Whether all that was asked for last has an answer that the model would be told."""
-    asked = [call for _, call in asked_last(run)]
-    return bool(asked) and all(call.result is not None and not _used_up(call) for call in asked)
-
-
-def _used_up(call: ToolCall) -> bool:
-    """Whether the loop gives up after this call."""
-    attempt, most = ((call.retry or {}).get(name) for name in ("attempt", "max_retries"))
-    return call.outcome == "crashed" or (isinstance(attempt, int) and isinstance(most, int) and attempt > most)
-
-
 _NO_LAST_ANSWER = "The model's answer to what the last tools gave was not recorded."
-
-
-def _is_of_the_loop(run: Run, call: ModelCall, error: ErrorInfo) -> bool:
-    """Limits count for themselves; an answer that could be the outcome was refused by a check of the team's."""
-    if error.type == "UsageLimitExceeded":
-        return bool(run.agent.usage_limits)
-    return error.type in OF_THE_LOOP and not _may_be_outcome(run, call)
-
-
-def _has_used_retries(run: Run, error: ErrorInfo) -> bool:
-    """Whether output was refused as often as the error says. The last refusal is the error."""
-    used = _RETRIES_USED.match(error.message or "")
-    models = main_models(run)
-    if used is None or any(call.history is None for _, call in models):
-        return True
-    newest = (seen_message(call.history.message, step=0) for _, call in models if call.history)
-    return sum(map(_tells_of_refusal, newest)) >= int(used.group(1))
-
-
-def _tells_of_refusal(seen: SeenMessage) -> bool:
-    outputs = [part for part in seen.parts_of("tool-return") if part.get("outcome") == "retried"]
-    return bool(outputs or seen.parts_of("retry-feedback", "retry-prompt"))
-
-
-_RETRIES_USED = re.compile(r"Exceeded maximum output retries \((\d+)\)")
-
-
-def _may_be_outcome(run: Run, call: ModelCall) -> bool:
-    output_ids = {each.call_id for _, each in run.tool_calls if each.is_output}
-    asked = {part.get("tool_call_id") for part in calls_in(call)}
-    return bool(asked & output_ids) or (not asked and "text" in kinds_said(call))
 
 
 # --- a run that came to an answer, or waits ----------------------------------------------------
@@ -217,7 +135,7 @@ def _of_open_calls(run: Run) -> Reason | None:
 
 def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
     """An answer that asks for tools is not the last: the loop goes on with what they give."""
-    if not calls_in(call) or waiting(run) or _may_be_outcome(run, call):
+    if not calls_in(call) or waiting(run) or may_be_outcome(run, call):
         return None
     if "text" in kinds_said(call) and (run.agent.entry_point == "run_stream" or were_skipped(run)):
         return None
@@ -231,7 +149,7 @@ def _of_empty_answer(run: Run, call: ModelCall) -> Reason | None:
         return None
     if object_of(call.response).get("state") == "suspended":
         return reason_at_end(run, "empty_answer", f"The last answer was suspended. {_ASKS_AGAIN}")
-    if kinds_said(call) <= {"text"} and not any(map(_text_of, _parts_of(call))):
+    if kinds_said(call) <= {"text"} and not said_in(call):
         return reason_at_end(run, "empty_answer", f"The last answer is empty. {_ASKS_AGAIN}")
     return None
 
@@ -266,7 +184,7 @@ def _of_other_output(run: Run, call: ModelCall) -> Reason:
     """A recorder says where code made the output of an answer; others tell both, and nothing between. Of a file that is
     known where the answer is JSON, which a type of the team's reads; words are the output as they are."""
     differs = "The recorded output is not what the model's last answer says"
-    if run.is_told_by_others or (run.source_format != "native" and _spells_json(call)):
+    if run.is_told_by_others or (run.source_format != "native" and spells_json(call)):
         made = f"{differs}; the recording does not show whether code produced it from that."
         return reason_at_end(run, "output_made_by_code", made)
     return reason_at_end(run, "output_differs", f"{differs}.")
@@ -286,11 +204,7 @@ def _is_structured(run: Run, call: ModelCall) -> bool:
     if calls_in(call) or object_of(call.parameters).get("output_object") is not None:
         return True
     # Spans do not tell that a schema went with the request.
-    return run.is_told_by_others and _spells_json(call)
-
-
-def _spells_json(call: ModelCall) -> bool:
-    return isinstance(Payload.of_text("".join(map(_text_of, _parts_of(call)))).parsed, dict | list)
+    return run.is_told_by_others and spells_json(call)
 
 
 def _answers(run: Run, call: ModelCall, *, is_unchecked: bool) -> Iterator[Payload]:
@@ -303,8 +217,7 @@ def _answers(run: Run, call: ModelCall, *, is_unchecked: bool) -> Iterator[Paylo
             name = names[part.get("tool_call_id")]
             yield Payload.of(typed_output(parameters, name, arguments, is_unchecked=is_unchecked))
     yield from _first_image(parameters, _parts_of(call))
-    said = "".join(map(_text_of, _parts_of(call)))
-    yield from _readings(call, said, is_unchecked=is_unchecked)
+    yield from _readings(call, said_in(call), is_unchecked=is_unchecked)
 
 
 def _first_image(parameters: JsonObject, parts: list[JsonObject]) -> list[Payload]:
@@ -317,11 +230,6 @@ def _first_image(parameters: JsonObject, parts: list[JsonObject]) -> list[Payloa
 def _parts_of(call: ModelCall) -> list[JsonObject]:
     parts = object_of(call.response).get("parts")
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
-def _text_of(part: JsonObject) -> str:
-    content = part.get("content") if part.get("part_kind") == "text" else None
-    return content if isinstance(content, str) else ""
 
 
 def _readings(call: ModelCall, said: str, *, is_unchecked: bool = False) -> Iterator[Payload]:
