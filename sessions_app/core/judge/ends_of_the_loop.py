@@ -65,9 +65,9 @@ def is_due(run: Run, call: ModelCall, error: ErrorInfo) -> bool:
     """Whether the loop, with what was recorded, raises this error behind the last answer and asks the model no more."""
     name = _limit_in(error)
     if name == "request_limit":
-        return sum(call.response is not None for _, call in main_models(run)) >= _limits(run)[name]
+        return sum(call.response is not None for _, call in main_models(run)) >= int(_limits(run)[name])
     if name in _TOKENS:
-        return _tokens(run, _TOKENS[name]) > _limits(run)[name]
+        return _tokens(run, _TOKENS[name]) > int(_limits(run)[name])
     if error.type == FILTERED:
         return _finish_of(call) == "content_filter" and _says_nothing(call)
     if error.type == CUT_ANSWER:
