@@ -74,12 +74,12 @@ class Storage:
     batches: Amount
     """What spans say beside payloads."""
     runs: Amount
+    recorded: int
+    """Of the runs, those that were sent; the others are replays and forks."""
     steps: Amount
     """With their payloads that are not stored apart."""
     links: Amount
     """Of message histories, in runs and in spans."""
-    state_changes: int
-    """Steps that changed the state."""
     largest: list[LargeRun]
     histories: Histories | None
     """Of the largest runs; None when they are too long to be walked for a page."""
@@ -105,39 +105,46 @@ class Storage:
         return not (self.documents.count or self.spans.count or self.stored_bytes)
 
     @property
-    def share(self) -> float | None:
-        """Stored of received, in percent; None when one of them is not known or is nothing."""
-        if self.is_cut or not self.received_bytes or not self.stored_bytes:
-            return None
-        return 100 * self.stored_bytes / self.received_bytes
+    def made(self) -> int:
+        """Replays and forks."""
+        return max(self.runs.count - self.recorded, 0)
+
+    @property
+    def parts(self) -> list[tuple[str, Amount, int]]:
+        """What takes space, in words, with its share in percent; the largest first."""
+        named = (
+            ("Recordings as sent, and long values", self.payloads),
+            ("Very long values, in files", self.blobs),
+            ("Spans as received", self.batches),
+            ("Runs, replays and forks", self.runs),
+            ("Steps", self.steps),
+            ("Message histories", self.links),
+        )
+        whole = self.stored_bytes or 1
+        found = [(words, amount, 100 * amount.stored // whole) for words, amount in named if amount.count]
+        return sorted(found, key=lambda part: -part[1].stored)
 
     @property
     def bytes_a_step(self) -> int | None:
         return None if self.is_cut or not self.steps.count else round(self.stored_bytes / self.steps.count)
-
-    @property
-    def bytes_a_span(self) -> int | None:
-        """None also where documents were stored: spans share payloads with them."""
-        is_apart = self.spans.count and not self.documents.count and not self.is_cut
-        return round(self.stored_bytes / self.spans.count) if is_apart else None
 
 
 def storage_of(project: Project) -> Storage:
     """As many queries whatever is stored; each reads `AT_MOST` rows of a table at most."""
     payloads, blobs = _payloads(project)
     contents, links = _contents(project)
-    steps, state_changes = _steps(project)
+    documents, recorded = _documents(project)
     largest = _largest(project)
     return Storage(
-        documents=_documents(project),
+        documents=documents,
+        recorded=recorded,
         spans=_spans(project),
         payloads=payloads,
         blobs=blobs,
         batches=_batches(project),
         runs=contents,
-        steps=steps,
+        steps=_steps(project),
         links=links,
-        state_changes=state_changes,
         largest=largest,
         histories=_histories([run.pk for run in largest]),
     )
@@ -161,7 +168,8 @@ LEFT JOIN sessions_app_trace trace ON trace.run_id = run.id
 """
 """A join with payloads would read all of them, where most runs came as spans."""
 _RUNS = f"""
-SELECT count(*), count(*) FILTER (WHERE is_document), sum(size) FILTER (WHERE is_document)
+SELECT count(*), count(*) FILTER (WHERE origin = 'recorded'),
+    count(*) FILTER (WHERE is_document), sum(size) FILTER (WHERE is_document)
 FROM ({_RECEIVED}) received
 """
 _LARGEST = f"""
@@ -175,9 +183,10 @@ FROM (SELECT span_count, said_bytes FROM sessions_app_trace WHERE project_id = %
 """
 
 
-def _documents(project: Project) -> Amount:
-    runs, documents, size = _row(_RUNS, project)
-    return Amount(count=documents, size=int(size or 0), is_cut=runs >= AT_MOST)
+def _documents(project: Project) -> tuple[Amount, int]:
+    """With the number of runs that were recorded, in whatever way they came."""
+    runs, recorded, documents, size = _row(_RUNS, project)
+    return Amount(count=documents, size=int(size or 0), is_cut=runs >= AT_MOST), recorded
 
 
 def _largest(project: Project) -> list[LargeRun]:
@@ -208,14 +217,14 @@ SELECT count(*), sum(bytes) FROM (
 ) batch
 """
 _STEPS = """
-SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(changes), 0), coalesce(sum(outline), 0), (
+SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(outline), 0), (
     SELECT coalesce(sum(bytes), 0) FROM (
         SELECT octet_length(block.data) AS bytes FROM sessions_app_contentblock block
         JOIN sessions_app_runcontent content ON content.id = block.content_id
         WHERE content.project_id = %(project)s LIMIT %(most)s
     ) block
 ) FROM (
-    SELECT step_count AS steps, change_count AS changes, octet_length(outline) AS outline
+    SELECT step_count AS steps, octet_length(outline) AS outline
     FROM sessions_app_runcontent WHERE project_id = %(project)s LIMIT %(most)s
 ) content
 """
@@ -243,9 +252,9 @@ def _batches(project: Project) -> Amount:
     return Amount(count=count, size=None, stored=int(stored or 0), is_cut=count >= AT_MOST)
 
 
-def _steps(project: Project) -> tuple[Amount, int]:
-    contents, count, changes, outlines, blocks = _row(_STEPS, project)
-    return Amount(count=count, size=None, stored=int(outlines + blocks), is_cut=contents >= AT_MOST), changes
+def _steps(project: Project) -> Amount:
+    contents, count, outlines, blocks = _row(_STEPS, project)
+    return Amount(count=count, size=None, stored=int(outlines + blocks), is_cut=contents >= AT_MOST)
 
 
 def _contents(project: Project) -> tuple[Amount, Amount]:

@@ -34,6 +34,7 @@ from tests.builders import TRACE, a_span, make_growing_record, make_record, make
 from tests.traces.captures import CHOICE, Capture
 from tests.web.browsing import arrive, looks
 from tests.web.making import HOSTILE, client_of, make_project, make_user
+from tests.web.records import load_record
 
 pytestmark = pytest.mark.django_db
 ORDER = Capture(CHOICE / "pydantic-ai-v5" / "order_lookup")
@@ -63,7 +64,7 @@ def test_an_empty_project_costs_nothing(shop):
     found = storage_of(shop)
 
     assert found.is_empty
-    assert (found.stored_bytes, found.share, found.bytes_a_step) == (0, None, None)
+    assert (found.stored_bytes, found.parts, found.bytes_a_step) == (0, [], None)
 
 
 def test_documents_are_counted_as_received_and_equal_ones_once(shop):
@@ -162,8 +163,7 @@ def test_a_conversation_sent_again_and_again_is_kept_once(shop):
     found = storage_of(shop)
 
     assert found.spans.size == sent + sum(said_bytes(each.attributes) for span in ORDER.spans for each in span.events)
-    assert found.share == 100 * found.stored_bytes / (found.spans.size or 0)
-    assert found.bytes_a_span == round(found.stored_bytes / len(ORDER.spans))
+    assert (found.recorded, found.made) == (1, 0)
 
 
 def test_histories_say_how_many_messages_their_links_stand_for(shop):
@@ -208,17 +208,7 @@ def test_sums_that_were_cut_say_so(shop, monkeypatch):
 
     assert not whole.is_cut
     assert (found.is_cut, found.runs.is_cut, found.spans.is_cut) == (True, True, False)
-    assert (found.share, found.bytes_a_step) == (None, None)
-    assert whole.share is not None
-
-
-def test_steps_that_changed_the_state_are_counted(shop):
-    change = {"after": [{"op": "add", "path": "/docs", "value": 1}]}
-    ingest_document(shop, document("r1", make_tool_step(state=change), make_tool_step(result="one")))
-
-    found = storage_of(shop)
-
-    assert (found.state_changes, found.steps.count) == (1, 2)
+    assert (found.bytes_a_step, whole.bytes_a_step is None) == (None, False)
 
 
 def test_the_largest_runs_come_first_and_are_ten(shop):
@@ -258,10 +248,20 @@ def test_the_page_shows_the_sums(shop):
 
     page = page_of(shop)
 
-    assert re.search(r"stored in \S+ K?i?B: \d{3} % of the space", " ".join(page.split()))
+    assert re.search(r"\S+ K?i?B stored for 1 recorded run\.", " ".join(page.split()))
+    assert "replay" not in page.partition('id="main"')[2].partition("Runs stay")[0]
     assert f"{len(document('r1', make_tool_step(result='one')))} B" in page
     assert "/p/shop/s/r1?run=r1" in page
-    assert ">unknown<" in page
+
+
+def test_replays_are_not_counted_as_recorded_runs(shop):
+    load_record(shop, run_id="r1", session_id="chat")
+    load_record(shop, run_id="r1_replay_1", session_id="chat", origin="replay")
+
+    found = storage_of(shop)
+
+    assert (found.recorded, found.made) == (1, 1)
+    assert "stored for 1 recorded run." in " ".join(page_of(shop).split())
 
 
 def test_the_page_of_an_empty_project_says_so(shop):
