@@ -116,7 +116,8 @@ def strip_words(letters: str, step_count: int) -> str:
 
 @register.inclusion_tag("_bar.html", takes_context=True)
 def bar(context: Context) -> dict[str, Any]:
-    return bar_facts(context["request"], context.get("project"), str(context.get("section", "")))
+    facts = bar_facts(context["request"], context.get("project"), str(context.get("section", "")))
+    return facts | {"has_box": not context.get("box_is_here")}
 
 
 @register.inclusion_tag("_keys.html", takes_context=True)

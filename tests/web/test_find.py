@@ -121,6 +121,17 @@ def test_ids_come_first_and_then_the_sessions_with_the_words(shop, bob):
     assert 'aria-label="Project"' in page
 
 
+def test_without_a_match_the_project_and_its_box_stay_and_the_newest_are_shown(shop, bob):
+    make_session(shop, "chat_1")
+
+    for query in ({"q": "nothing1"}, {"q": "nothing1", "in": "shop"}):
+        page = bob.get("/find", query).content.decode()
+        assert 'aria-label="Project"' in page
+        assert page.count('name="q"') == 1
+        assert 'value="nothing1"' in page
+        assert "/p/shop/s/chat_1" in page.partition("Newest arrivals")[2]
+
+
 def test_sessions_with_all_words_but_one_are_shown_where_none_holds_all(shop, bob):
     make_session(shop, "chat_1")
 

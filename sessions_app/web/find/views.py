@@ -49,20 +49,22 @@ def find(request: HttpRequest) -> HttpResponse:
     if address := our_page(request, text):
         return redirect(address)
     projects = projects_of(request.user)
-    project = projects.filter(slug=request.GET.get("in", "")).first()
+    asked = projects.filter(slug=request.GET.get("in", "")).first()
     found = _found(projects, text) if text else None
     if found and len(found.hits) == 1:
         return redirect(hit_address(found.hits[0]))
-    in_words = sessions_with_words(projects.filter(pk=project.pk) if project else projects, text)
+    in_words = sessions_with_words(projects.filter(pk=asked.pk) if asked else projects, text)
     if found and not found.hits and (address := list_address(in_words)):
         return redirect(address)
     facts = {
         "q": text,
         "section": "find",
-        "project": project,
+        "project": (project := asked or newest_project(projects)),
+        "asked": asked,
+        "box_is_here": not (text and project),
         "found": found,
         "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
-        "in_words": in_words or (without_a_word(project, text) if project and found and not found.hits else []),
+        "in_words": in_words or (without_a_word(asked, text) if asked and found and not found.hits else []),
         "is_whole": bool(in_words),
         "arrivals": arrivals(projects),
         "mine": projects.order_by("name")[:50],
