@@ -27,4 +27,4 @@ class Note(models.Model):
     def by(self) -> str:
         if self.author:
             return self.author.get_username()
-        return f"key {self.key.name}" if self.key else "a former member"
+        return f"API key {self.key.name}" if self.key else "a former member"

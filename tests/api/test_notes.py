@@ -30,7 +30,13 @@ def test_a_note_is_written_listed_and_deleted(full):
     made = write(full, text="cold cache", step=1)
 
     note = Note.objects.get()
-    expected = {"note_id": note.pk, "run_id": "r", "step": 1, "text": "cold cache", "author": f"key {note.key.name}"}
+    expected = {
+        "note_id": note.pk,
+        "run_id": "r",
+        "step": 1,
+        "text": "cold cache",
+        "author": f"API key {note.key.name}",
+    }
     assert made.status_code == 201
     assert {name: made.json()[name] for name in expected} == expected
     assert full.get(NOTES).json() == {"items": [made.json()], "next_cursor": None}
