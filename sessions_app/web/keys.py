@@ -71,7 +71,7 @@ SHEET = (
             Key("E", "previous error"),
             Key("1", "steps"),
             Key("2", "timeline"),
-            Key("3", "messages"),
+            Key("3", "conversation"),
             Key("4", "state"),
             Key("5", "raw"),
             Key("a", "by time or by step"),

@@ -40,7 +40,7 @@ def test_a_model_step_without_a_name_goes_by_its_model_and_messages_are_counted(
     page = page_of(bob, load_record(shop, steps=[model_step(name="model", model="gpt-4o")]))
 
     assert '<span class="recorded cut">gpt-4o</span>' in page
-    assert 'Messages <span class="count">2</span>' in page
+    assert 'view=messages&amp;step=1">2</a>' in page
 
 
 def test_the_page_says_what_happened_and_whether_it_can_be_replayed(shop, bob):
@@ -230,8 +230,30 @@ def test_messages_open_at_the_whole_conversation_with_the_final_answer(shop, bob
 
     said = re.findall(r'<div class="recorded said"\s+dir="auto">(.*?)</div>', page)
     assert said == ["question 1?", "reply 1!", "question 2?", "reply 2!", "question 3?", "reply 3!"]
-    assert page.count("1 model call · 1 tool call") == 3
+    assert page.count(">1 model call</span>") == 3
     assert "new in this request" not in page
+
+
+def test_a_conversation_names_the_tools_and_each_failed_step_between_question_and_answer(shop, bob):
+    steps = [model_step(1), *(tool_step("migrate") for _ in range(6))]
+    for step in steps[2:]:
+        step |= {"error": {"type": "Deadlock", "message": "blocked"}}
+
+    page = page_of(bob, load_record(shop, steps=steps), view="messages")
+    work = match(r'<div class="turn-work">(.*?)</div>', page)
+
+    assert '<span class="recorded">migrate</span> <span class="soft">× 6</span>' in work
+    assert re.findall(r'view=steps&amp;step=(\d)"', work) == ["3", "4", "5"]
+    assert "Deadlock: blocked" in work
+    assert "2 more steps failed" in work
+
+
+def test_the_tab_of_the_conversation_counts_the_runs_that_it_shows(shop, bob):
+    run, *_ = converse(shop, 3)
+
+    tab = r'data-key="3"[^>]*>Conversation(.*?)</a>'
+    assert "3</span>" in match(tab, page_of(bob, run))
+    assert match(tab, page_of(bob, load_record(shop, run_id="alone", session_id="alone", steps=[model_step(1)]))) == ""
 
 
 def test_a_long_conversation_is_read_from_its_end(shop, bob):

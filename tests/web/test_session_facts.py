@@ -38,7 +38,7 @@ def test_the_nine_fields_of_a_session_file_are_on_the_page(shop, bob):
     assert "I&#x27;ve cancelled order ORD-5521 for you..." in end_of(page, "answered")
     assert "openai:gpt-4o" in match(r"<dt>model</dt>(.*?)</dd>", page)
     assert "You help customers with their orders." in instructions_in(page)
-    assert 'view=messages">6</a>' in match(r"<dt>messages</dt>(.*?)</dd>", page)
+    assert 'view=messages&amp;step=5">6</a>' in match(r"<dt>messages</dt>(.*?)</dd>", page)
     assert "<dd>2</dd>" in match(r"<dt>tool calls</dt>(.*?</dd>)", page)
     assert "2.34 s" in match(r"<dt>took</dt>(.*?)</dd>", page)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
 
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Run
 from sessions_app.queries.run_ends import ends_of_all
 from sessions_app.web.run_pages import RunPlace, whole_number
@@ -16,6 +18,8 @@ from sessions_app.web.sessions.run_ends import End, shown_ends
 TURNS = 30
 """Runs on a page; a session of hundreds is read from its end."""
 CHARACTERS, LINES = 6000, 120
+TOOLS, FAILED = 4, 3
+"""Tools and failed steps that are named between a question and its answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +42,23 @@ class Turn:
     @property
     def answered(self) -> tuple[End, ...]:
         return self.ends[1:]
+
+    @property
+    def tools(self) -> list[tuple[str, int]]:
+        """The tools that were called and how often, the most used first."""
+        return Counter(step.name for step in self.run.steps if step.kind == "tool").most_common(TOOLS)
+
+    @property
+    def failed(self) -> list[StepSummary]:
+        return [step for step in self.run.steps if step.has_error]
+
+    @property
+    def failed_named(self) -> list[StepSummary]:
+        return self.failed[:FAILED]
+
+    @property
+    def failed_rest(self) -> int:
+        return len(self.failed[FAILED:])
 
 
 def conversation_context(request: HttpRequest, place: RunPlace) -> dict[str, Any]:
