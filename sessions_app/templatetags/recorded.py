@@ -82,6 +82,13 @@ def _label(character: str) -> str:
 
 
 @register.filter
+def coded(sentence: str) -> SafeString:
+    """A sentence of the product's own, with what stands in backticks as code."""
+    parts = enumerate(sentence.split("`"))
+    return format_html_join("", "{}", ((format_html("<code>{}</code>", it) if at % 2 else it,) for at, it in parts))
+
+
+@register.filter
 def visible(value: object) -> str:
     """As `recorded`, for places that hold text only, such as titles: invisible characters by their names."""
     return _INVISIBLE.sub(lambda found: f"[{_label(found.group())}]", "" if value is None else str(value))

@@ -125,7 +125,7 @@ document.addEventListener("click", (event) => {
 // What is asked of a step in place is part of the address, as everything that is shown. The form takes the focus with it.
 document.addEventListener("htmx:afterSwap", ({ detail: { elt, requestConfig } }) => {
   if (elt.id !== "what-if") return;
-  if (requestConfig.verb === "post") elt.querySelector("h2").focus();
+  elt.querySelector(requestConfig.verb === "post" ? "h2" : "textarea")?.focus({ preventScroll: true });
   const address = new URL(location.href);
   address.searchParams.set("what_if", elt.dataset.whatIf);
   if (panel) address.searchParams.set("step", shownStep());

@@ -282,3 +282,14 @@ def test_what_only_says_that_it_is_an_image_is_not_drawn(shop, bob):
 
     assert picture_of(bob, shop, f"data:image/svg+xml;base64,{said}") is None
     assert bob.get(picture_of(bob, shop, f"data:image/png;base64,{said}", "run_2")).status_code == 404
+
+
+@pytest.mark.parametrize(("message", "times"), [("deadlock detected", 1), ("something else", 2)])
+def test_the_message_of_an_error_stands_once_where_it_is_what_came_out(shop, bob, message, times):
+    error = {"type": "Deadlock", "message": message}
+    run = load_record(shop, steps=[tool_step(result="deadlock detected", error=error)])
+
+    page = bob.get(reverse("step", args=["shop", run.session.session_id, 1])).content.decode()
+
+    assert page.count('class="recorded said"') == times
+    assert ("Its message is what came out." in page) == (times == 1)

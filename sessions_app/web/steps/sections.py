@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sessions_app.core.judge.fixes import FIXES
@@ -90,6 +90,10 @@ class Section:
     span: StepSpan | None = None
 
 
+SAME_MESSAGE = 64 * 1024
+"""Longer answers are not compared with the message of an error."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolDefinition:
     """A tool as it was offered to the model."""
@@ -139,7 +143,7 @@ class ModelInput:
 def sections(step: Step, model_input: ModelInput, asked: Asked = Asked()) -> list[Section]:
     return [
         *_call_sections(step, model_input, asked),
-        *_error(step.error),
+        *_error(step),
         *_state(step),
         *_http(step.http, asked),
         *_settings(step.call),
@@ -309,10 +313,20 @@ def _shown(payload: Payload | None, asked: Asked) -> Shown | None:
 # --- around it ---------------------------------------------------------------------------------
 
 
-def _error(error: ErrorInfo | None) -> list[Section]:
-    if error is None:
+def _error(step: Step) -> list[Section]:
+    """Its message stands once, where it is also what came out."""
+    if step.error is None:
         return []
+    error = replace(step.error, message=None) if _says_the_same(step.call, step.error) else step.error
     return [Section(key="error", title="Error", body="error", error=error, tree=_tree(error.extra))]
+
+
+def _says_the_same(call: object, error: ErrorInfo) -> bool:
+    result = call.result if isinstance(call, ToolCall | AgentCall | OtherCall) else None
+    if result is None or isinstance(result, GonePayload) or error.message is None or error.type is None:
+        return False
+    said = result.as_text() if result.is_text else spelled.read(result.content)
+    return result.size < SAME_MESSAGE and said == error.message
 
 
 def _state(step: Step) -> list[Section]:
