@@ -110,8 +110,8 @@ def test_words_are_judged_by_a_person():
 @pytest.mark.parametrize(
     ("expected", "words", "seen"),
     [
-        ({"contains": 'a "b"'}, 'the outcome contains "a \\"b\\""', "It ended with: Your order is cancelled."),
-        ({"equals": {"a": 1}}, 'the outcome equals {"a": 1}', "It ended with: Your order is cancelled."),
+        ({"contains": 'a "b"'}, 'the outcome contains "a \\"b\\""', 'It ended with "Your order is cancelled.".'),
+        ({"equals": {"a": 1}}, 'the outcome equals {"a": 1}', 'It ended with "Your order is cancelled.".'),
         ({"at_most_calls": {"tool": "look", "n": 1}}, "at most 1 call of look", "look was called 1 ×."),
         ({"at_most_calls": {"tool": "look", "n": 1200}}, "at most 1,200 calls of look", "look was called 1 ×."),
         ({"ends_within": 1}, "ends within 1 step", "It ended 1 step after step 1."),

@@ -119,8 +119,8 @@ def test_a_fork_is_told_what_to_do_by_what_is_known_of_it():
 @pytest.mark.parametrize(
     ("expected", "words"),
     [
-        ({"contains": "could not"}, 'the outcome does not contain "could not". It ended with: cancelled'),
-        ({"equals": "sorry"}, 'the outcome does not equal "sorry". It ended with: cancelled'),
+        ({"contains": "could not"}, 'the outcome does not contain "could not". It ended with "cancelled".'),
+        ({"equals": "sorry"}, 'the outcome does not equal "sorry". It ended with "cancelled".'),
         ({"at_most_calls": {"tool": "look", "n": 0}}, "more than 0 calls of look. look was called 1 ×."),
         ({"ends_within": 1}, "does not end within 1 step. It ended 2 steps after step 1."),
     ],

@@ -337,5 +337,6 @@ def test_the_session_names_forks_among_its_replays(shop, parent, bob):
 
     tried = match(r'<section class="tried"(.*?)</section>', bob.get("/p/shop/s/chat_1").content.decode())
 
-    assert "fork at step 3" in tried
+    assert ">fork #1</a>" in tried
+    assert "at step 3" in tried
     assert "/p/shop/s/chat_1/forks?run=parent" in tried

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from sessions_app.models import Replay
-from tests.web.making import client_of, make_project, make_user
+from tests.web.making import client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, tool_step
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +63,7 @@ def test_an_open_replay_shows_counted_steps_and_asks_again(shop, bob):
     assert page.count('<span class="recorded cut">') == 2
     assert "2 of 3" in page
     assert "03:14:20" in page
-    assert 'hx-trigger="every 2s, refresh"' in page
+    assert 'hx-trigger="every 1s, refresh"' in page
     assert 'data-key="Shift+X"' in page
 
 
@@ -243,3 +243,16 @@ def test_the_filters_tell_replays_in_part_from_different_ones(shop, bob):
     assert listed("in part") == [1]
     assert listed("different") == [2]
     assert listed("waiting for an answer") == [4]
+
+
+def test_a_polled_replay_brings_the_number_of_open_replays_so_that_it_ends_with_them(shop, bob):
+    replay = make_replay(load_example(shop, "r_8821"), state="running", progress_done=2, progress_total=5)
+    address = reverse("replay", args=["shop", replay.replay_id])
+
+    running = bob.get(address, headers={"HX-Request": "true"}).content.decode()
+    Replay.objects.update(state="cancelled", verdict="cancelled")
+    over = bob.get(address, headers={"HX-Request": "true"}).content.decode()
+
+    counter = r'<span id="open-replays" hx-swap-oob="true">(.*?)</span>\s*$'
+    assert "1 replay in progress" in match(counter, running)
+    assert match(counter, over).strip() == ""

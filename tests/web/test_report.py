@@ -9,7 +9,9 @@ import pytest
 from django.urls import reverse
 
 from sessions_app.core.replay.isolation import HOOK_ONLY, OWN_MACHINE
+from sessions_app.core.replay.proof import Part
 from sessions_app.models import Replay
+from sessions_app.web.replays.report import linked_words
 from tests.proofs import make_proof
 from tests.web.making import HOSTILE, match
 from tests.web.records import load_example, load_record, tool_step
@@ -357,3 +359,28 @@ def test_what_to_do_next_is_the_main_button(shop, bob, verdict, words):
     main = match(r'<a class="btn btn-main"[^>]*data-next>(.*?)</a>', page_of(bob, replay))
 
     assert words in main
+
+
+def test_the_next_thing_to_do_is_a_link_where_the_report_names_it():
+    ways = {"read the run": "/run", "open the diff": None}
+
+    assert linked_words("Read the run, or open the diff.", ways) == [
+        ("Read the run", "/run"), (", or open the diff.", None),
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_compared_is_one_sentence_and_no_row_of_the_proof(shop, bob):
+    part = Part(state="not_comparable", reason="no state was recorded")
+    replay = finished(shop, facts={**FACTS, "proof": make_proof(1, outcome=part).to_json()})
+
+    page = page_of(bob, replay)
+
+    assert "Not comparable: outcome (no state was recorded)." in " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert "not comparable" not in match(r'<table class="plain proof">(.*?)</table>', page)
+
+
+def test_attempts_that_are_not_over_are_named_below_those_that_are(shop, bob):
+    replay = finished(shop)
+    Replay.objects.create(project=shop, run=replay.run, content=replay.content, number=2, state="paused")
+
+    assert re.search(r"Not finished: <a [^>]*>#2</a>", page_of(bob, replay))

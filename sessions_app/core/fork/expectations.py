@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sessions_app.core.clipping import clipped
 from sessions_app.core.compare.strict import Interner
 from sessions_app.core.fork.changes import ForkError, refuse_others
 from sessions_app.core.fork.spelling import short
@@ -141,8 +142,8 @@ def _of_outcome(holds: Callable[[Run], bool]) -> Check:
     def check(run: Run, at_step: int) -> Judged:
         if run.output is None and run.error is None:
             return Judged(met=None, words="How it ended was not captured.")
-        seen = _texts(run)[0]
-        return Judged(met=holds(run), words=f"It ended with: {seen if len(seen) <= _SEEN else seen[: _SEEN - 1] + '…'}")
+        seen = clipped(_texts(run)[0], _SEEN)
+        return Judged(met=holds(run), words=f'It ended with "{seen}".')
 
     return check
 

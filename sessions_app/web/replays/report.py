@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +11,13 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from sessions_app.core.goldens.results import Result
-from sessions_app.core.judge.budget import STATE_WORDS
+from sessions_app.core.judge.budget import STATE_WORDS as BUDGET_WORDS
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.proof import STATE_WORDS
 from sessions_app.core.replay.words import proof_rows
 from sessions_app.core.reports.run_report import ReproductionReport, describe
 from sessions_app.models import Project, Replay
-from sessions_app.models.replays import ReplayState
+from sessions_app.models.replays import FORK_MODES, OPEN_STATES, ReplayState
 from sessions_app.queries.goldens import golden_of
 from sessions_app.web.badges import SOURCE_MEANS
 from sessions_app.web.forks.report import fork_context
@@ -55,17 +58,22 @@ class Pair:
 
 def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
     facts = replay.facts
+    proof = proof_rows(report.replay.proof) if report.replay else []
     return {
         **fork_context(project, replay, report.replay.fork if report.replay else None),
         "report": report,
         "css": _GOLDEN_CSS[report.golden.result] if report.golden else verdict_css(replay),
         "reads_run": replay.verdict == "reproduced" and not is_fork(replay),
         "pairs": _pairs(replay, report),
-        "proof": proof_rows(report.replay.proof) if report.replay else [],
+        "next_words": linked_words(report.next_action, _ways(project, replay)),
+        "has_proof": bool(proof),
+        "proof": [row for row in proof if row[1] != _NOT_COMPARABLE],
+        "not_comparable": [row for row in proof if row[1] == _NOT_COMPARABLE],
         "parts": report.replay.parts if report.replay else None,
+        "unfinished": _unfinished(replay),
         "sources": _sources(facts),
         "facts": facts,
-        "budget": [{"row": row, "word": STATE_WORDS[row.state]} for row in report.budget],
+        "budget": [{"row": row, "word": BUDGET_WORDS[row.state]} for row in report.budget],
         "is_all_pinned": all(row.state == "pinned" for row in report.budget),
         "difference": _difference(replay),
         "asked_for": facts.get("asked_for"),
@@ -78,6 +86,32 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "fork_link": _fork_link(project, replay),
         "forks_link": run_page("forks", project, replay.run),
         "agent": agent_of(replay),
+    }
+
+
+_NOT_COMPARABLE = STATE_WORDS["not_comparable"]
+
+
+def linked_words(text: str, ways: Mapping[str, str | None]) -> list[tuple[str, str | None]]:
+    """The text in parts, each with its address where it is one of the ways."""
+    known = {words: address for words, address in ways.items() if address}
+    if not known:
+        return [(text, None)]
+    parts = re.split(f"({'|'.join(map(re.escape, known))})", text, flags=re.IGNORECASE)
+    return [(part, known.get(part.lower())) for part in parts if part]
+
+
+def _ways(project: Project, replay: Replay) -> dict[str, str | None]:
+    """What the next thing to do is called in the report, and where it is done."""
+    diff = _diff_link(project, replay)
+    twins = run_page("good_twins", project, replay.run)
+    return {
+        "read the run": run_address(replay.run, project),
+        "compare the run with one that went well": twins,
+        "compare it with one that went well": twins,
+        "read the outcome": "#outcomes",
+        "open the diff": diff,
+        "the nearest recorded ones": "#nearest",
     }
 
 
@@ -125,6 +159,12 @@ def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
         Pair(what="outcome", original=original, replayed=output),
         Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count)),
     ]
+
+
+def _unfinished(replay: Replay) -> list[Replay]:
+    """Other attempts at the run that go on or wait; the table has those that are over."""
+    attempts = replay.run.replays.filter(is_golden=False, state__in=list(OPEN_STATES)).exclude(mode__in=FORK_MODES)
+    return list(attempts.order_by("number"))
 
 
 def _sources(facts: JsonObject) -> list[Source]:

@@ -34,6 +34,7 @@ from sessions_app.web.access import project_page
 from sessions_app.web.badges import state_of
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.forks.report import asked_for, samples_context
+from sessions_app.web.frame import open_replays
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.replays.answer_forms import answer_form
@@ -66,7 +67,8 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     }
     if request.htmx:
         seen = [_seen(row.replay) for row in rows]
-        return live_part_of(request, "replays/_list.html", context, [seen, name, before, context["queue"]])
+        context["open_replays"] = open_replays(project)
+        return live_part_of(request, "replays/_list_polled.html", context, [seen, name, before, context["queue"]])
     return render(request, "replays/list.html", context)
 
 
@@ -81,7 +83,8 @@ def replay(request: HtmxHttpRequest, project: Project, replay_id: str) -> HttpRe
     row = replay_or_404(project, replay_id)
     context = replay_context(request, project, row)
     if request.htmx:
-        return live_part_of(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
+        context["open_replays"] = open_replays(project)
+        return live_part_of(request, "replays/_replay_polled.html", context, [_seen(row), context["queue"]])
     return render(request, "replays/replay.html", context)
 
 
