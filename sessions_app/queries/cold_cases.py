@@ -111,9 +111,10 @@ def cold_runs(project: Project) -> QuerySet[Run]:
 
 
 def needs_of(run: Run) -> tuple[str, ...]:
-    """What made it cold; of a run that the judge can replay and a person marked, what its kit lacks."""
-    codes = dict.fromkeys(reason["code"] for reason in run.verdict_reasons) if run.verdict == "cold" else ()
-    return tuple(codes) or missing_keys(run)
+    """What made it cold: nothing of the record, where the judge can replay it and a person marked it."""
+    if run.verdict != "cold":
+        return ()
+    return tuple(dict.fromkeys(reason["code"] for reason in run.verdict_reasons)) or missing_keys(run)
 
 
 def missing_keys(run: Run) -> tuple[str, ...]:

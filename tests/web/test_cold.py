@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from sessions_app.models import ColdCase
+from sessions_app.models import ColdCase, Run
 from sessions_app.queries.cold_cases import MissingThing, cheapest_fixes, cold_board
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.making import HOSTILE, client_of, make_session, make_user
@@ -20,6 +20,7 @@ def lack(run, *keys: str) -> None:
     """Make the run a cold case that lacks these kit lines."""
     mark_cold(run=run, reason="gone")
     ColdCase.objects.filter(run=run).update(missing=list(keys))
+    Run.objects.filter(pk=run.pk).update(verdict="cold")
 
 
 def test_marking_needs_a_reason(shop, bob):
@@ -88,6 +89,20 @@ def test_board_groups_by_what_was_missing(shop):
     ]
     assert {found.key: found.missing_in for found in board.fixes.things} == {"commit": 3, "flags": 2}
     assert board.fixes.completes == 3
+
+
+def test_a_replayable_run_that_a_person_marked_is_grouped_by_that(shop, bob):
+    """And not by what its kit lacks, which is not why."""
+    run = make_session(shop, "s", verdict="replayable")
+    mark_cold(run=run, reason="The index is gone.")
+    ColdCase.objects.filter(run=run).update(missing=["commit"])
+
+    (group,) = cold_board(shop).groups
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert ([thing.key for thing in group.things], [thing.key for thing in group.kit]) == ([], ["commit"])
+    assert "Marked by hand" in page
+    assert "Missing from the replay kit: Commit" in page
 
 
 def lines(*fixes: str) -> dict[str, object]:
