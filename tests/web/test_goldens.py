@@ -292,6 +292,7 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
     [(row, cells)] = page.context["rows"]
     assert (row.name, [cell.agent for cell in cells]) == ("Own orders", ["old", "new"])
     assert second.runs.count() == 0
+    assert page.context["not_run"] == [second]
 
     bob.post(reverse("cancel_golden_batch", args=["shop", batch.golden_batch_id]))
     page = bob.get(answer.headers["Location"])

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.report import Outcome, as_junit, as_markdown, overall, summary
-from sessions_app.models import GoldenBatch, Project
+from sessions_app.models import Golden, GoldenBatch, Project
 from sessions_app.queries.access import has_role
 from sessions_app.queries.goldens import batch_by_id, deploy_before
 from sessions_app.queries.replays import queue_of
@@ -51,11 +51,17 @@ def _context(request: HttpRequest, project: Project, asked: GoldenBatch, outcome
         "deploy_before": deploy_before(asked),
         "left": sum(map(can_resume, asked.runs.all())),
         "agents": agents,
+        "not_run": _not_run(project, outcomes),
         "rows": _matrix(outcomes, agents),
         "is_live": is_live,
         "queue": queue_of(project) if is_live else None,
         "may_change": has_role(request.user, project, "member"),
     }
+
+
+def _not_run(project: Project, outcomes: list[Outcome]) -> list[Golden]:
+    """Goldens of the project that the batch leaves out."""
+    return list(project.goldens.exclude(golden_id__in={outcome.golden_id for outcome in outcomes}).order_by("name"))
 
 
 def _matrix(outcomes: list[Outcome], agents: list[str | None]) -> list[tuple[Outcome, list[Outcome | None]]]:
