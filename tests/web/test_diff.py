@@ -119,7 +119,7 @@ def test_facts_are_told_as_what_they_are(shop, bob):
 
     assert "1 differs, 1 cannot be compared</span>" in facts
     assert "0 differ</span>" in of_one
-    assert "No facts differ." in of_one
+    assert "No facts differ: " in of_one
     same, bare = match(r"<dl>(.*?)</dl>", of_one), match(r"captured in neither run</summary>(.*?)</p>", of_one)
     assert "not captured" not in same
     assert "<dt>region</dt>" in same
