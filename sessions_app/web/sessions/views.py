@@ -50,7 +50,7 @@ from sessions_app.web.traces.views import spans_context
 
 VIEWS = ("steps", "timeline", "messages", "state", "raw")
 REPLAYS = 10
-ANOMALIES = 4
+ANOMALIES = 3
 
 
 @require_GET
