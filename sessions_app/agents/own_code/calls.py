@@ -28,7 +28,7 @@ from sessions_app.agents.own_code.stage import OwnStage
 from sessions_app.core.fork.answering import ToolAsk, tool_call_of
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.ran_with import code_behind, has_run, is_told
-from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.fixture_book import FixtureBook, reached_words
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.run import REPEATED, WAITING, ErrorInfo, Fixture, Run, StepSource, agents_in_tools
 
@@ -140,10 +140,7 @@ class OwnCalls:
         """A check or a hook ended the call then, and today it comes to the tool, whose answer is not known."""
         if not fixture.ended_before_tool:
             return False
-        is_of_arguments = (fixture.call.retry or {}).get("cause") == "validation_error"
-        self._diverged(
-            fixture, "the arguments are accepted now" if is_of_arguments else "the call reaches the tool now"
-        )
+        self._diverged(fixture, reached_words(fixture))
         return True
 
     def _check_whether_it_ran(self, call: ToolCallPart, fixture: Fixture) -> None:

@@ -184,3 +184,9 @@ def _read_as_python(arguments: JsonValue) -> JsonValue:
 
 
 _strictly = json.JSONEncoder(allow_nan=False).encode
+
+
+def reached_words(fixture: Fixture) -> str:
+    """What became of a call that nothing ends in front of its tool any more."""
+    is_of_arguments = (fixture.call.retry or {}).get("cause") == "validation_error"
+    return "the arguments are accepted now" if is_of_arguments else "the call reaches the tool now"

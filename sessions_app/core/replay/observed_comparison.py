@@ -16,6 +16,7 @@ from sessions_app.core.replay.fixture_book import (
     FixtureMiss,
     is_same_call,
     missing,
+    reached_words,
     recorded_arguments,
     was_never_answered,
 )
@@ -23,7 +24,7 @@ from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch, n
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, same_error
 from sessions_app.core.replay.observed_states import ObservedStates
-from sessions_app.core.replay.observed_stops import cut_off, is_paused
+from sessions_app.core.replay.observed_stops import cut_off, is_paused, is_stop
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
 from sessions_app.core.replay.ran_with import first_other as first_given
@@ -154,12 +155,17 @@ class ObservedComparison:
             self._compare_output(call)
         if not self.is_same:
             return
-        fixture = Fixture(step=pair.recorded.index, call=recorded, error=pair.recorded.error)
+        fixture = Fixture(
+            step=pair.recorded.index, call=recorded, error=pair.recorded.error, tool_ran=tool_ran(pair.recorded)
+        )
         if self._is_missed(fixture, pair.observed):
             arguments = recorded_arguments(call.arguments)
             self.miss = missing(call.tool_name, call.call_id, arguments, [fixture])
             return
         found = self._of_call(pair.recorded, recorded, pair.observed, call)
+        reached = reached_words(fixture) if is_stop(pair) and fixture.ended_before_tool else None
+        if found is not None and found.path == "result" and reached is not None:
+            found = replace(found, rebuilt=reached)
         request = observed_miss(pair.observed, self.pairs.recorded, pair.recorded) if self.tools == "run" else None
         if request is not None and found is not None and not found.path.startswith("arguments"):
             miss = missing(call.tool_name, call.call_id, recorded_arguments(call.arguments), [fixture])
@@ -167,8 +173,12 @@ class ObservedComparison:
             return
         self._diverged(pair.recorded.index, found or self._of_http(pair.observed))
         if found is not None and found.path.startswith("result"):
-            failed = {"has_failed": True} if call.outcome == "crashed" else {}
-            said = {"recorded": _ended(pair.recorded, recorded), "now": _ended(pair.observed, call), **failed}
+            failed = {"has_failed": True} if call.outcome == "crashed" and reached is None else {}
+            said = {
+                "recorded": _ended(pair.recorded, recorded),
+                "now": reached or _ended(pair.observed, call),
+                **failed,
+            }
             self.acts.append({"step": pair.recorded.index, "kind": "tool", "name": call.tool_name, **said})
 
     def _compare_unknown_call(self, step: Step, call: ToolCall) -> None:
