@@ -113,7 +113,7 @@ def observed_by(run: Run, play: Play, *, tools: Tools = "frozen") -> Result:
     return observed_with_run(run, play, tools=tools)[0]
 
 
-def observed_with_run(run: Run, play: Play, *, tools: Tools = "frozen") -> tuple[Result, Run]:
+def observed_with_run(run: Run, play: Play, *, tools: Tools = "frozen") -> tuple[Result, Run | None]:
     kept = {name: value for name, value in play.arguments.items() if name == "output_type"}
     recording = read_recording(json.loads(encode_native(run)))
     observed = observe(Replay(recording, LocalAgent(agent=play.agent, arguments=kept), tools=tools))
@@ -125,9 +125,11 @@ def places_of_comparison(run: Run, own_agent: OwnAgent, play: Play) -> list[tupl
     tools run, and with that on a person's own machine."""
     seen = replayed_by(run, own_agent, runs_tools=True).observations
     assert seen is not None
-    made = [produced_run(run, seen, run_id="produced-1"), observed_with_run(run, play, tools="run")[1]]
+    observed = observed_with_run(run, play, tools="run")[1]
+    assert observed is not None
+    made = [produced_run(run, seen, run_id="produced-1"), observed]
     found = [compare_runs(run, each).divergence for each in made]
-    return [each and (each.left_step.index if each.left_step else 0, each.path) for each in found]
+    return [None if each is None else (each.left_step.index if each.left_step else 0, each.path) for each in found]
 
 
 def place(result: Result) -> tuple[str, int | None, str | None]:

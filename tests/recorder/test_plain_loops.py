@@ -160,7 +160,8 @@ def test_what_ran_at_the_provider_beside_an_answer_replays():
     assert_reproduced(read(json.loads(record)))
 
     changed = with_conversation(parse_native(record))
-    other = replace(changed.steps[0].call, response=Payload.of_json({"kind": "response", "parts": [TEXT]}))
+    _, call = changed.model_calls[0]
+    other = replace(call, response=Payload.of_json({"kind": "response", "parts": [TEXT]}))
     changed = replace(changed, steps=(replace(changed.steps[0], call=other), *changed.steps[1:]))
     assert judge(changed).reasons[0].code == "http_contradicted"
 

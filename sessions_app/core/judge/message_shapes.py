@@ -159,7 +159,7 @@ class _Loaded(TypedDict, total=False):
     instructions: str
 
 
-_OWN_TOOLS = {
+_OWN_TOOLS: dict[tuple[str, str], tuple[str, TypeAdapter[Any], str]] = {
     ("tool-call", "tool-search"): ("search_tools", TypeAdapter(str | _Search | None), "args"),
     ("tool-return", "tool-search"): ("search_tools", TypeAdapter(_Found), "content"),
     ("builtin-tool-call", "tool-search"): ("tool_search", TypeAdapter(str | _Search | None), "args"),
