@@ -618,3 +618,13 @@ def test_a_changed_record_is_noticed(step):
     result, _ = replayed(encode_native(replace(run, steps=tuple(steps))))
 
     assert result.verdict != "reproduced"
+
+
+def test_an_error_of_a_call_that_succeeded_is_judged():
+    run = only(ASKS, says(ANSWER), work=invoked)
+    record = json.loads(encode_native(run))
+    record["steps"][1]["error"] = {"type": "ValueError", "message": "lost"}
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 2)]

@@ -30,6 +30,8 @@ Judged = tuple[int | None, str | None]
 ALL: Judged = (None, None)
 
 JUDGED: dict[str, list[Judged]] = {
+    "a_guardrail_that_ends_the_run_at_a_call": [(1, "error_outside_loop")],
+    "a_guardrail_that_ends_the_run_behind_a_call": [(4, "error_outside_loop")],
     "a_handoff_whose_filter_removes_tools": [(4, "history_rewritten")],
     "a_handoff_that_nests_its_history": [(4, "history_rewritten")],
     "too_many_turns": [(4, "too_many_turns")],

@@ -151,9 +151,9 @@ def test_what_ran_at_the_provider_beside_an_answer_replays():
     words = {"type": "output_text", "text": "I looked it up.", "annotations": []}
     said = {"type": "message", "id": "m_1", "role": "assistant", "status": "completed", "content": [words]}
     asks = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find_order"}
-    first = [search, said, {**asks, "arguments": '{"order_id": "ORD-5521"}'}]
+    output = [search, said, {**asks, "arguments": '{"order_id": "ORD-5521"}'}]
     with local_server() as server:
-        answers = [of_json({**common, "output": first}), of_json({**common, "output": [said]})]
+        answers = [of_json({**common, "output": output}), of_json({**common, "output": [said]})]
         server.answer("/v1/responses", *answers)
         (record,) = records_of(lambda: plain_loops.responses(f"{server.url}/v1")(ASKED))
 

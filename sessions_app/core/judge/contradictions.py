@@ -120,7 +120,7 @@ def _goes_on_from(history: History, before: History) -> bool:
 def _errors(run: Run) -> Iterator[Reason]:
     yield from _failures_with_answers(run)
     of_openai = run.source_format == "native" and is_openai_agents(run)
-    if is_of_recorder(run) or of_openai or run.source_format == EXCHANGES:
+    if run.source_format in ("native", EXCHANGES):
         yield from _errors_of_no_failure(run)
     elif run.source_format == "native":
         yield from _successes_with_errors(run)
@@ -155,9 +155,12 @@ def _failures_with_answers(run: Run) -> Iterator[Reason]:
 
 
 def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
-    """A recorder writes an error only of what failed."""
+    """A recorder writes an error only of what failed. Others may leave out what a call that failed came to."""
     waits = {step.index for step, _ in waiting(run)}
+    is_whole = is_of_recorder(run) or is_openai_agents(run) or run.source_format == EXCHANGES
     for step, call in run.tool_calls:
+        if call.outcome is None and not is_whole:
+            continue
         came_to = _without_failure(call, waits=step.index in waits)
         if step.error is not None and came_to is not None:
             message = f"S{step_name(step)[1:]} {came_to}, and has an error as well."

@@ -89,6 +89,9 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
     if untold and not ends_before_tools(run, call, error):
         message = f"What became of {step_name(untold[0][0])} was not recorded."
         return reason_at(run, "tool_answer_missing", message, untold[0][0])
+    if is_openai_agents(run) and (error.type or "").startswith(_OF_TOOL_GUARDRAILS):
+        message = f"The run ended with {error.type}, which a guardrail of a tool raised; no replay runs it."
+        return _behind(run, untold, "error_outside_loop", message)
     if was_stopped(error) or _is_passed_on(run, step, error):
         return None
     lacking = lack(run, error)
@@ -100,6 +103,9 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
             return None
     message = f"The run ended with {error.type or 'an error'} after the last answer; no replay runs what raised it."
     return _behind(run, untold, "error_outside_loop", lacking or message)
+
+
+_OF_TOOL_GUARDRAILS = ("ToolInputGuardrail", "ToolOutputGuardrail")
 
 
 def _behind(run: Run, untold: list[tuple[Step, ToolCall]], code: str, message: str) -> Reason:
