@@ -122,8 +122,6 @@ def _errors(run: Run) -> Iterator[Reason]:
     of_openai = run.source_format == "native" and is_openai_agents(run)
     if run.source_format in ("native", EXCHANGES):
         yield from _errors_of_no_failure(run)
-    elif run.source_format == "native":
-        yield from _successes_with_errors(run)
     if of_openai:
         yield from _other_refusals(run)
     if is_of_recorder(run):
@@ -164,14 +162,6 @@ def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
         came_to = _without_failure(call, waits=step.index in waits)
         if step.error is not None and came_to is not None:
             message = f"S{step_name(step)[1:]} {came_to}, and has an error as well."
-            yield reason_at(run, "answer_contradicted", message, step)
-
-
-def _successes_with_errors(run: Run) -> Iterator[Reason]:
-    """Of other loops a recorder may not hear what a call came to, but does not write that it went well."""
-    for step, call in run.tool_calls:
-        if step.error is not None and call.outcome == "success":
-            message = f"S{step_name(step)[1:]} has the outcome success, and has an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
 
 
