@@ -17,7 +17,7 @@ from sessions_app.core.judge.model_names import could_be_same_model
 from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
-from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, Run, Step
+from sessions_app.core.run import EXCHANGES, HTTP_TOLD, HttpExchange, ModelCall, Run, Step
 from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer
 
 _FAILED = 400
@@ -38,15 +38,26 @@ def _contradicted_by_http(run: Run) -> Iterator[Reason]:
 
 def _said_otherwise(step: Step, call: ModelCall) -> str | None:
     http = step.http
+    told = _TOLD.get(str(step.extra.get(HTTP_TOLD)))
     if http is None or call.response is None:
-        return None
+        return told
     if step.error is None and (http.status or 0) >= _FAILED:
         return f"has the status {http.status}, and the step an answer"
     if step.error is None and is_whole(http) and failure_in(http):
         return "says that the request failed, and the step has an answer"
     wire = _whole_answer(http)
     answered = None if wire is None else _other_words(call, wire) or _other_calls(call, wire) or _other_end(call, wire)
-    return asked_otherwise(call, http) or answered
+    return asked_otherwise(call, http) or answered or told
+
+
+_TOLD = {
+    "request": "holds another request than the step",
+    "tools": "offers other tools than the step",
+    "settings": "holds other settings than the step",
+    "model": "asks another model than the step",
+    "answer": "holds another answer than the step",
+}
+"""By what was found where the run came in (`assembly/other_http.py`)."""
 
 
 def _whole_answer(http: HttpExchange) -> WireAnswer | None:
