@@ -72,8 +72,8 @@ class RunLog:
         """Calls that answers asked for, by their id, with the step of the answer; None for one of an earlier run."""
         self._steps: dict[str, int] = {}
         """Tool steps by the id of the call that they answer."""
-        self._settled: dict[int, str] = {}
-        """Tool steps of calls for which no tool ran, with the name of the tool."""
+        self._settled: dict[str, str] = {}
+        """The names of calls that were answered and that no tool ran, by the id of the call."""
         self._failed: dict[str, int] = {}
         """Tool steps that raised since the newest answer, by the id of their call."""
         self._results: dict[str, Any] = {}
@@ -232,7 +232,7 @@ class RunLog:
                     "tool", tool_name=name(call["name"]), call_id=name(call_id), arguments=call["args"], parent=parent
                 )
                 run.end(step)
-                self._settled[step] = call["name"]
+                self._settled[call_id] = call["name"]
             if call_id not in self._results or self._results[call_id] != message.content:
                 run.amend(self._steps[call_id], result=written(message.content), outcome=_outcome(message))
                 self._results[call_id] = message.content
@@ -295,9 +295,9 @@ class RunLog:
         """Calls that no tool ran, and that no message keeps, carry the output: LangChain offers its schema as a tool.
         Those of earlier answers were refused."""
         names = {call["name"] for call in calls}
-        for before, called in self._settled.items():
-            if called in names:
-                run.amend(before, is_output=True, outcome="retried")
+        for call_id, called in self._refused_output(names):
+            names.add(called)
+            run.amend(self._steps[call_id], is_output=True, outcome="retried")
         for call in calls:
             fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step, "is_output": True}
             self._steps[call["id"]] = run.begin("tool", tool_name=name(call["name"]), **fields)
@@ -310,6 +310,12 @@ class RunLog:
             others = [each for each in functions if each["name"] not in names]
             said = {**parameters, "function_tools": others, "output_tools": outputs, "output_mode": "tool"}
             _put_tools(run, asked, said)
+
+    def _refused_output(self, names: set[str]) -> list[tuple[str, str]]:
+        """LangChain asks again for an output that it could not read; by the same schema, or by another one."""
+        said = {call_id: str(self._results[call_id]) for call_id in self._settled}
+        called = self._settled.items()
+        return [each for each in called if each[1] in names or said[each[0]].startswith(_REFUSALS)]
 
     def node_failed(self, error: BaseException) -> None:
         self.is_waiting = self.is_waiting or type(error).__name__ in _INTERRUPTS
@@ -395,6 +401,13 @@ def _settings(params: Json) -> Json:
 
 def _outcome(message: Any) -> str:
     return "failed" if getattr(message, "status", None) == "error" else "success"
+
+
+_REFUSALS = (
+    "Error: Failed to parse structured output for tool ",
+    "Error: Model incorrectly returned multiple structured responses ",
+)
+"""LangChain's words for an output that it asks for again, unless the team has words of its own."""
 
 
 def _has_structure(outputs: Any) -> bool:

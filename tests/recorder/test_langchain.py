@@ -349,6 +349,40 @@ def test_what_a_model_gives_as_the_arguments_of_a_call_waits_for_nobody():
     assert [reason.code for reason in assert_promise_kept(encode_native(run)).reasons] == ["output_made_by_code"]
 
 
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        ((("Status", {}),), "Error: Failed to parse"),
+        ((("Status", {"status": "a"}), ("Status", {"status": "b"})), "Error: Model incorrectly returned"),
+        ((("Place", {}),), "Error: Failed to parse"),
+        ((("Status", {}),), "Once more, please."),
+    ],
+    ids=["unreadable", "twice", "of another schema", "in words of the team"],
+)
+def test_structured_output_that_is_asked_for_again_replays(refused, words):
+    from langchain.agents.structured_output import ToolStrategy
+    from pydantic import BaseModel
+
+    class Status(BaseModel):
+        status: str
+
+    class Place(BaseModel):
+        name: str
+
+    way = ToolStrategy(Status | Place, handle_errors=True if words.startswith("Error") else words)
+    given = asks(("Status", {"status": "delivered"}), start=9)
+
+    def work(url: str) -> Any:
+        return graphs.shop(url, response_format=way).invoke(graphs.asked(ASKED))
+
+    run = only(asks(*refused, start=5), given, work=work)
+
+    calls = [(step.call.is_output, step.call.outcome) for step in run.steps if isinstance(step.call, ToolCall)]
+    assert calls == [(True, "retried")] * len(refused) + [(True, "success")]
+    assert value(run.steps[1].call.result).startswith(words)
+    assert_reproduced(run)
+
+
 def test_a_graph_that_waits_for_somebody_goes_on_as_another_run():
     from langchain_core.tools import tool
     from langgraph.checkpoint.memory import InMemorySaver
