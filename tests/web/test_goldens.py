@@ -430,6 +430,7 @@ def test_the_list_asks_again_while_a_golden_runs(bob, bad):
     end(GoldenRun.objects.get(), bad)
     over = bob.get(address, headers={"hx-request": "true", "if-none-match": part["ETag"]})
     assert "1 of 1 golden fails." in words_of(over)
+    assert "Open what fails" in words_of(over)
 
 
 def test_the_list_costs_the_same_for_one_golden_and_for_many(bob, bad):
