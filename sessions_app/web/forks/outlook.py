@@ -113,7 +113,7 @@ def _own_code(agents: list[str], *, is_sampling: bool) -> Source:
     if agents and is_sampling:
         return Source(name="own code", words="off: a sampling runs the rebuilt agent", allowed=False)
     off = "off: no agent registered on this server can replay the run"
-    words = "the team's agent runs, and its tools too if you allow it" if agents else off
+    words = "only where you choose it as the version of the agent" if agents else off
     return Source(name="own code", words=words, allowed=bool(agents))
 
 
