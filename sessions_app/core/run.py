@@ -414,6 +414,11 @@ SKIPPED = "Tool not executed"
 """How Pydantic AI begins its answer to a call that a final result made superfluous."""
 
 
+def says_there_is_no_tool(content: JsonValue, name: str | None) -> bool:
+    """Whether this is how Pydantic AI's loop answers a call of a tool that it does not have."""
+    return isinstance(content, str) and content.startswith(f"Unknown tool name: {name!r}")
+
+
 def counted_steps(run: Run) -> list[Step]:
     """Those that lists show and every count of steps counts: without inner steps of a framework and snapshots."""
     return [step for step in run.steps if is_counted(step)]

@@ -22,7 +22,7 @@ from sessions_app.core.formats.shapes import MESSAGE, check_shape
 from sessions_app.core.formats.values import message_value
 from sessions_app.core.history import History, extend
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, ModelCall, Run, RunStatus, Step, ToolCall
+from sessions_app.core.run import ErrorInfo, ModelCall, Run, RunStatus, Step, ToolCall, says_there_is_no_tool
 
 OUTPUT_PROCESSED = "Final result processed."
 """What Pydantic AI answers to the call that carried a run's structured output."""
@@ -227,7 +227,7 @@ def _legacy_retry(part: JsonObject) -> JsonObject:
     content = part.get("content")
     if isinstance(content, list):
         return {"cause": "validation_error"}
-    is_unknown = isinstance(content, str) and content.startswith("Unknown tool name")
+    is_unknown = says_there_is_no_tool(content, _name(part.get("tool_name")))
     return {"cause": "unknown_tool" if is_unknown else "model_retry"}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from replay_goldens.trace import ToolUse, Trace, changes_something, cost_of
 from sessions_app.core.judge.reading import own_tools
 from sessions_app.core.payload import JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall, main_steps
+from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall, main_steps, says_there_is_no_tool
 from sessions_app.core.state import lack_of_states
 from sessions_app.core.state_history import StateHistory
 
@@ -47,7 +47,7 @@ def missing_tools(run: Run, scene: Run) -> tuple[str, ...]:
 
 def _is_unknown(call: ToolCall) -> bool:
     said = call.result.value if call.result and call.outcome == "retried" else None
-    return isinstance(said, str) and said.startswith(f"Unknown tool name: {call.tool_name!r}")
+    return says_there_is_no_tool(said, call.tool_name)
 
 
 def _use(step: Step, call: ToolCall) -> ToolUse:

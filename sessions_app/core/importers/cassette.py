@@ -29,7 +29,7 @@ from sessions_app.core.importers.provider_log import is_request
 from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.payload import BINARY, JsonValue, Payload, compact_json, sha256_hex
 from sessions_app.core.run import ErrorInfo, HttpExchange, ModelCall, Run, Step, ToolCall
-from sessions_app.core.spans.provider_messages import events_in
+from sessions_app.core.spans.provider_messages.wire import said_in
 from sessions_app.core.spans.reading import ChatMessage, TextPart
 from sessions_app.core.spans.span import Span
 
@@ -154,7 +154,7 @@ def _model_node(interaction: Interaction) -> Node | None:
     request = http.request_body.value if http.request_body else None
     if not is_request(request):
         return None
-    response = _response(http.response_body)
+    response = _clean(said_in(http.response_body))
     error = response.get("error") if isinstance(response, dict) else None
     attributes = {
         "provider.kind": "invocation",
@@ -168,11 +168,11 @@ def _model_node(interaction: Interaction) -> Node | None:
     return Node(span, reading) if is_model and reading is not None else None
 
 
-def _response(body: Payload | None) -> JsonValue:
-    """The JSON value, or the chunks of a stream of events."""
-    value = body.value if body else None
-    events = events_in(value) if isinstance(value, str) else None
-    return value if events is None else [load_strict(each.encode()) for each in events if is_json(each.encode())]
+def _clean(said: JsonValue) -> JsonValue:
+    """Without the events of a stream that are no JSON which can be kept as it is."""
+    if not isinstance(said, list):
+        return said
+    return [each for each in said if not isinstance(each, str) or is_json(each.encode())]
 
 
 def _with_conversation(run: Run, first: Draft, last: Draft) -> Run:
