@@ -7,6 +7,7 @@ _ENDS = {
     **dict.fromkeys(_DONE, "done"),
     **dict.fromkeys(("length", "max_tokens", "incomplete", "max_output_tokens"), "cut"),
     **dict.fromkeys(("error", "failed"), "failed"),
+    **dict.fromkeys(("content_filter", "content-filter", "refusal", "safety", "prohibited_content"), "refused"),
 }
 
 

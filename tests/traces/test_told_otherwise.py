@@ -577,6 +577,17 @@ def test_a_body_whose_answer_has_another_role_than_the_attributes_tell_is_named(
     assert ("are told in two ways" in reason) is is_another
 
 
+@pytest.mark.parametrize("spelled", ["text ", "TEXT"])
+def test_a_part_whose_type_a_body_spells_otherwise_than_the_attributes_is_named(spelled: str) -> None:
+    whole = list(Capture(CHOICE / "anthropic-sdk-openinference" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if '"type":"text"' in str(span.attributes.get("output.value")))
+
+    for said in ("text", spelled):
+        _, result = replayed_of(changed(whole, at, "output.value", '"type":"text"', f'"type":"{said}"'))
+        reason = result.facts["proof"]["requests"]["reason"] or ""
+        assert ("are told in two ways" in reason) is (said == spelled)
+
+
 @pytest.mark.parametrize("name", ["output.value", "llm.output_messages.0.message.content"])
 @pytest.mark.parametrize("variant", ["litellm-openinference", "llama-index-openinference"])
 def test_an_answer_whose_text_a_span_tells_twice_and_otherwise_is_named(variant: str, name: str) -> None:
@@ -693,7 +704,15 @@ def test_who_speaks_in_another_word_is_not_proven(
 
 @pytest.mark.parametrize(
     ("said", "is_another"),
-    [("stop", False), ("end_turn", False), ("STOP", False), ("length", True), ("error", True), ("max_tokens", True)],
+    [
+        ("stop", False),
+        ("end_turn", False),
+        ("STOP", False),
+        ("length", True),
+        ("error", True),
+        ("max_tokens", True),
+        ("content_filter", True),
+    ],
 )
 def test_an_answer_that_ended_otherwise_than_its_message_tells_is_not_proven(said: str, is_another: bool) -> None:
     spans = [_plain(span) for span in decode_traces(export_run(_played()), is_json=True).spans]
@@ -832,6 +851,7 @@ def test_a_role_that_a_body_spells_in_other_letters_than_the_attributes_is_named
         ("model", "output.value", "Good news, Ana!", "Bad news, Ana!", True),
         ("tools", "output.value", "delivered", "returned", True),
         ("tools", "output.value", "delivered", "delivered", False),
+        ("tools", "output.value", '"name": "', '"name": "x_', True),
     ],
 )
 def test_a_node_of_a_graph_whose_state_has_a_message_of_its_own_is_named(

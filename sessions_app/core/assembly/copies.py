@@ -3,7 +3,7 @@ asked and what it answered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from sessions_app.core.assembly.contradictions import is_another_text
@@ -13,7 +13,7 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.provider_messages import last_words, messages_of
 from sessions_app.core.spans.provider_messages.parts import part_of
-from sessions_app.core.spans.reading import ChatMessage, ResultPart
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, ResultPart
 
 _ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
 """Names under which templates are given what was asked; an input that is a text alone has none."""
@@ -102,7 +102,21 @@ def states_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
     around = {id(outer) for call in calls for outer in call.above()}
     states = [(node, _state_of(node)) for node in nodes if node.kind in ("agent", "chain") and id(node) in around]
     known = _all_said(calls) if any(state for _, state in states) else frozenset[bytes]()
-    yield from (node for node, state in states if not known.issuperset(said_in(state)))
+    names = {part.call_id: part.tool_name for part in _parts_of_answers(calls) if isinstance(part, CallPart)}
+    for node, state in states:
+        if not known.issuperset(said_in(state)) or _names_another_tool(state, names):
+            yield node
+
+
+def _parts_of_answers(calls: Sequence[Node]) -> Iterator[Part]:
+    answers = (call.reading.answer for call in calls)
+    return (part for answer in answers if answer is not None for part in answer.parts)
+
+
+def _names_another_tool(state: list[ChatMessage], names: Mapping[str | None, str]) -> bool:
+    """Whether a result is told as that of another tool than its call asked for."""
+    results = (part for message in state for part in message.parts if isinstance(part, ResultPart))
+    return any(each.tool_name not in (None, names.get(each.call_id, each.tool_name)) for each in results)
 
 
 def _state_of(node: Node) -> list[ChatMessage]:

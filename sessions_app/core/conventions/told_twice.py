@@ -5,16 +5,18 @@ Conventions leave out and cut; what both tell, in as many parts, they must tell 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sessions_app.core.compare.strict import is_number, same_json
 from sessions_app.core.conventions.roles import role_of, speaker_of
 from sessions_app.core.embedded_json import arguments_in, parsed
 from sessions_app.core.finish_reasons import ended_otherwise
 from sessions_app.core.payload import JsonObject, JsonValue, canonical_json
+from sessions_app.core.spans.provider_messages.parts import is_known_type
 from sessions_app.core.spans.reading import (
     CallPart,
     ChatMessage,
+    OtherPart,
     Part,
     Reading,
     ResultPart,
@@ -32,6 +34,7 @@ def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
     return (
         _have_other_parts(*answers)
         or _are_answers_of_others(reading.answer, other.answer)
+        or _are_types_spelled_otherwise([reading.answer], [other.answer])
         or ended_otherwise(reading.finish_reason, other.finish_reason)
         or _are_requests_told_otherwise(reading.messages, other.messages)
     )
@@ -47,6 +50,7 @@ def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
         or _is_cut_short(one, other)
         or (one == other and said[0] != said[1])
         or are_roles_spelled_otherwise(left, right)
+        or _are_types_spelled_otherwise(left, right)
         or _is_system_told_otherwise(left, right)
     )
 
@@ -98,6 +102,22 @@ def _spellings(messages: Messages) -> dict[str, set[str]]:
         if role is not None:
             found.setdefault(role.lower(), set()).add(role)
     return found
+
+
+def _are_types_spelled_otherwise(left: Sequence[ChatMessage | None], right: Sequence[ChatMessage | None]) -> bool:
+    """Whether one of the two has a part of a type in other letters or with white space (`text `), which nobody reads:
+    there the two need not hold as many parts."""
+    one, other = ({part.kind for part in _others_in(each) if _is_misspelled(part.kind)} for each in (left, right))
+    return one != other
+
+
+def _others_in(messages: Sequence[ChatMessage | None]) -> Iterator[OtherPart]:
+    parts = (part for message in messages if message is not None for part in message.parts)
+    return (part for part in parts if isinstance(part, OtherPart))
+
+
+def _is_misspelled(kind: str) -> bool:
+    return is_known_type(kind.strip().lower()) and not is_known_type(kind)
 
 
 def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:

@@ -134,6 +134,10 @@ _TYPES: dict[str, Callable[[JsonObject], Part | None]] = {
 }
 
 
+def is_known_type(name: str) -> bool:
+    return name.replace("-", "_") in _TYPES
+
+
 def _typed(item: JsonObject) -> Part | None:
     read = _TYPES.get(item["type"].replace("-", "_"))
     return read(item) if read else None
