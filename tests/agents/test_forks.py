@@ -20,8 +20,10 @@ from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import ModelCall, Run, ToolCall
 from sessions_app.core.state import state_after
 from tests.agents.forking import REFUSAL, Elsewhere, answer_of, example, forked, outcome, sources
+from tests.agents.own_agents import recorded_run
 from tests.growth import LINEAR, growth
 from tests.recorder.replaying import replayed, verdict_of
+from tests.recorder.scenarios import Play, call, says, support_agent
 
 RECORDS = [*sorted(Path("tests/records").glob("*.json")), *sorted(Path("sessions_app/examples").glob("*.json"))]
 UNCHANGED = {"kind": "clock", "value": 0}
@@ -329,6 +331,20 @@ def test_what_was_recorded_is_recorded_whoever_writes_it(step: int):
     run = example("cancel_bug")
 
     result, made = forked(run, step, {**written(run.steps[step - 1].call), "step": step})
+
+    assert (result.verdict, result.divergence, set(sources(made))) == ("reproduced", None, {"recorded"})
+
+
+@pytest.mark.parametrize(
+    "asked", [call("refund", {"order_id": "ORD-1"}, "a"), call("lookup_order", {"order_id": "1"}, "a")]
+)
+def test_the_words_in_which_a_tool_failed_are_recorded_whoever_writes_them(asked: Any):
+    run = recorded_run(lambda: Play(support_agent(says(asked), says("I am sorry.")), "Help me."))
+    call_made = run.steps[1].call
+    assert isinstance(call_made, ToolCall)
+    assert call_made.outcome in ("failed", "retried")
+
+    result, made = forked(run, 2, {**written(call_made), "step": 2})
 
     assert (result.verdict, result.divergence, set(sources(made))) == ("reproduced", None, {"recorded"})
 

@@ -75,12 +75,17 @@ def set_status(http: Record) -> None:
     http["status"] = 500
 
 
+def set_moved(http: Record) -> None:
+    http["status"] = 302
+
+
 @pytest.mark.parametrize(
     ("step", "change", "words"),
     [
         (4, replaced("response_body", "done", "undone"), "another text"),
         (4, set_status, "status 500"),
         (1, set_status, "status 500"),
+        (4, set_moved, "status 302"),
         (4, lambda http: http.update(error={"type": "httpx.ReadTimeout"}), "says that the request failed"),
         (
             4,

@@ -65,6 +65,40 @@ def _nothing(record: Record) -> None:
     del record["items"][2]["raw"]
 
 
+def _doubled_call(record: Record) -> None:
+    record["items"].insert(1, record["items"][0])
+
+
+def _doubled_answer(record: Record) -> None:
+    record["items"].insert(1, record["items"][1])
+
+
+def _no_call(record: Record) -> None:
+    del record["items"][0]
+
+
+def _no_answer(record: Record) -> None:
+    del record["items"][1]
+
+
+COUNTED: dict[Change, str] = {
+    _doubled_call: "The run's items[1] holds a call's arguments once more.",
+    _doubled_answer: "The run's items[2] holds a call's answer once more.",
+    _no_call: "The run's items lack the arguments of step 2 (status).",
+    _no_answer: "The run's items lack the answer of step 2 (status).",
+}
+
+
+@pytest.mark.parametrize("change", COUNTED)
+def test_items_that_hold_a_call_twice_or_not_at_all_are_named(change: Change):
+    record = _looked_up(STATUS)
+
+    change(record)
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [(reason.message, reason.step) for reason in judged.reasons] == [(COUNTED[change], 4)]
+
+
 CHANGES = (_other_text, _other_arguments, _other_tool, _other_output, _other_kind, _other_id, _nothing)
 
 

@@ -21,7 +21,7 @@ from sessions_app.core.fork.written_answers import response_of, says
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import ErrorInfo, Fixture, StepSource, ToolCall
+from sessions_app.core.run import TOLD_TO_THE_MODEL, ErrorInfo, Fixture, StepSource, ToolCall
 
 
 class LiveModelFailed(BaseException):
@@ -189,9 +189,11 @@ class Answering:
 
 
 def _is_as_recorded(change: NewToolResult, fixture: Fixture) -> bool:
-    """Whether somebody wrote what the tool answered; the keys of an order have none."""
-    call, failed = fixture.call, change.failure is not None or fixture.error is not None
-    if failed or call.outcome not in (None, "success") or call.result is None:
+    """Whether somebody wrote what the tool answered, or the words in which the model was told how it failed; the keys
+    of an order have none."""
+    call, is_told = fixture.call, fixture.call.outcome in TOLD_TO_THE_MODEL
+    has_answered = is_told or (fixture.error is None and call.outcome in (None, "success"))
+    if change.failure is not None or call.result is None or not has_answered:
         return False
     return Interner(any_key_order=True).same(call.result.value, change.value)
 

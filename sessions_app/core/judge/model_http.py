@@ -20,7 +20,7 @@ from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import EXCHANGES, HTTP_TOLD, HttpExchange, ModelCall, Run, Step
 from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer
 
-_FAILED = 400
+_ANSWERED = range(200, 300)
 
 
 def model_http_gaps(run: Run) -> Iterator[Reason]:
@@ -41,7 +41,7 @@ def _said_otherwise(step: Step, call: ModelCall) -> str | None:
     told = _TOLD.get(str(step.extra.get(HTTP_TOLD)))
     if http is None or call.response is None:
         return told
-    if step.error is None and (http.status or 0) >= _FAILED:
+    if step.error is None and http.status is not None and http.status not in _ANSWERED:
         return f"has the status {http.status}, and the step an answer"
     if step.error is None and is_whole(http) and failure_in(http):
         return "says that the request failed, and the step has an answer"

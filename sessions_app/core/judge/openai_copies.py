@@ -4,25 +4,25 @@ the text that the model was told. A replay goes by messages and steps, and would
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.values import read_value
 from sessions_app.core.history import nodes
-from sessions_app.core.judge.reading import main_models, seen_message, seen_messages, step_name, value_of
+from sessions_app.core.judge.reading import main_models, own_tools, seen_message, seen_messages, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.run import Run
+from sessions_app.core.run import Run, ToolCall
 
 
 def copy_gaps(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and is_openai_agents(run):
         yield from islice(_other_input(run), 1)
-        yield from islice(_other_items(run), 1)
+        yield from islice(chain(_other_items(run), _other_number(run)), 1)
         yield from islice(_other_returns(run), 1)
 
 
@@ -57,6 +57,34 @@ def _other_items(run: Run) -> Iterator[Reason]:
         words = _said_otherwise(item, messages) if isinstance(item, dict) else None
         if words is not None:
             yield reason_at_end(run, "items_contradicted", f"The run's items[{position}] {words}.")
+
+
+def _other_number(run: Run) -> Iterator[Reason]:
+    """Calls and answers that the items hold once more than the run made them, or not at all."""
+    items = run.extra.get("items")
+    if not isinstance(items, list) or run.status != "ok" or run.deferred is not None:
+        return
+    made = Counter(call.call_id for _, call in own_tools(run))
+    held: Counter[tuple[JsonValue, ...]] = Counter()
+    for position, item in enumerate(items):
+        raw = item.get("raw") if isinstance(item, dict) else None
+        if isinstance(raw, dict) and raw.get("type") in _OF_CALLS:
+            held[_OF_CALLS[raw["type"]], raw.get("call_id"), item.get("type")] += 1
+            if held[_OF_CALLS[raw["type"]], raw.get("call_id"), item.get("type")] > made[raw.get("call_id")] > 0:
+                message = f"The run's items[{position}] holds a call's {_OF_CALLS[raw['type']]} once more."
+                yield reason_at_end(run, "items_contradicted", message)
+    known = {(what, call_id) for what, call_id, _ in held}
+    for step, call in own_tools(run) if held else ():
+        lacks = [what for what in _said_of(call) if (what, call.call_id) not in known]
+        for what in lacks:
+            yield reason_at_end(run, "items_contradicted", f"The run's items lack the {what} of {step_name(step)}.")
+
+
+_OF_CALLS = {"function_call": "arguments", "function_call_output": "answer"}
+
+
+def _said_of(call: ToolCall) -> list[str]:
+    return ["arguments", *([] if call.result is None else ["answer"])] if call.call_id else []
 
 
 def _said_otherwise(item: JsonObject, messages: _Messages) -> str | None:
