@@ -577,6 +577,26 @@ def test_a_body_whose_answer_has_another_role_than_the_attributes_tell_is_named(
     assert ("are told in two ways" in reason) is is_another
 
 
+@pytest.mark.parametrize(
+    ("was", "becomes", "is_another"),
+    [
+        ("Find orders", "Find all orders", True),
+        ('"lookup_order"', '"look_up"', True),
+        ("Find orders", "Find orders", False),
+    ],
+)
+def test_tools_in_litellms_invocation_parameters_that_differ_from_those_offered_are_named(
+    was: str, becomes: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / "litellm-openinference" / "order_lookup").spans)
+    name = "llm.invocation_parameters"
+    at = next(at for at, span in enumerate(whole) if was in str(span.attributes.get(name)))
+
+    _, result = replayed_of(changed(whole, at, name, was, becomes))
+
+    assert ("defines a tool in two ways" in (result.facts["proof"]["parameters"]["reason"] or "")) is is_another
+
+
 @pytest.mark.parametrize("spelled", ["text ", "TEXT"])
 def test_a_part_whose_type_a_body_spells_otherwise_than_the_attributes_is_named(spelled: str) -> None:
     whole = list(Capture(CHOICE / "anthropic-sdk-openinference" / "order_lookup").spans)

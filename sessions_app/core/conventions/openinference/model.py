@@ -6,6 +6,7 @@ from typing import Any
 
 from sessions_app.core.conventions.numbered import numbered
 from sessions_app.core.conventions.openinference.messages import HIDDEN, answer_of, input_messages, told
+from sessions_app.core.conventions.told_twice import are_offers_told_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import Read, as_text
@@ -73,13 +74,14 @@ _NO_SETTINGS = frozenset(
 
 def model_fields(read: Read) -> dict[str, Any]:
     parameters = read.object("llm.invocation_parameters") or {}
-    is_choice = parameters.get("n") not in (None, 1)
+    is_choice, tools = parameters.get("n") not in (None, 1), _tools(read)
     return {
         "messages": input_messages(read.under("llm.input_messages.")) or _prompts(read),
         "answer": answer_of(read.under("llm.output_messages."), is_choice=is_choice)
         or _completion(read)
         or _text(read),
-        "tools": _tools(read),
+        "tools": tools,
+        "are_tools_told_otherwise": are_offers_told_otherwise(tools, _definitions(parameters.get("tools"))),
         "provider": as_text(read.raw("llm.provider", "llm.system")),
         "settings": settings_of(parameters),
         "finish_reason": read.text("llm.finish_reason"),
@@ -119,8 +121,12 @@ def _is_response(parameters: JsonObject) -> bool:
 
 
 def _tools(read: Read) -> tuple[ToolDefinition, ...] | None:
-    offered = [each.get("tool.json_schema") for each in numbered(read.under("llm.tools."))]
-    return tuple(found for each in offered if (found := definition_of(parsed(each))) is not None) or None
+    return _definitions([each.get("tool.json_schema") for each in numbered(read.under("llm.tools."))])
+
+
+def _definitions(offered: JsonValue) -> tuple[ToolDefinition, ...] | None:
+    rows = offered if isinstance(offered, list) else []
+    return tuple(found for each in rows if (found := definition_of(parsed(each))) is not None) or None
 
 
 def definition_of(value: JsonValue) -> ToolDefinition | None:
