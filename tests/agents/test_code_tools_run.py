@@ -445,6 +445,28 @@ def test_a_tool_that_answers_now_where_it_asked_for_another_try_differs_at_its_r
     assert places_of_comparison(run, own(fussy(0)), fussy(0)) == [(2, "result")] * 2
 
 
+def failing(error: Callable[[str], Any]) -> Play:
+    agent = support_agent(says(call("pay", {}, "a")), says("Fine."))
+
+    @agent.tool_plain
+    def pay() -> Any:
+        return error("paid 5")
+
+    return Play(agent, "Pay")
+
+
+def as_failure(words: str) -> Any:
+    raise ToolFailed(words)
+
+
+@pytest.mark.parametrize(("then", "now"), [(str, as_failure), (as_failure, str)])
+def test_the_same_words_as_an_answer_and_as_a_failure_differ_in_the_outcome(then: Any, now: Any):
+    run = recorded_run(partial(failing, then))
+
+    assert place(replayed_by(run, own(failing(then)), runs_tools=True)) == ("reproduced", None, None)
+    assert place(replayed_by(run, own(failing(now)), runs_tools=True)) == ("diverged", 2, "outcome")
+
+
 # --- stops
 
 

@@ -83,7 +83,7 @@ class OwnCalls:
         told = self._told(call, refusal)
         self._write_down(call, fixture, source, {**says, "outcome": outcome}, error, told=told)
         if not is_as_then or found is not None:
-            found = found if is_as_then else None
+            found = found if is_as_then else _other_outcome(fixture, outcome, words)
             self._diverged(fixture, words, found, has_failed=outcome == "crashed")
         self._check_whether_it_ran(call, fixture)
         self._check_http(fixture)
@@ -112,7 +112,7 @@ class OwnCalls:
         if fixture is None:
             return
         self._stage.is_given_otherwise(fixture)
-        found = _difference(fixture, now)
+        found = _difference(fixture, now) or (_other_outcome(fixture, "success", now) if denied is None else None)
         if found is None and (other := self._other_beside(fixture, beside)) is not None:
             self._stage.differed(fixture.step, other)
         if found is not None and ran:
@@ -231,6 +231,8 @@ class OwnCalls:
         act = {"step": fixture.step, "kind": "tool", "name": fixture.call.tool_name}
         act |= {"has_failed": True} if has_failed else {}
         whole = Mismatch(path="result", recorded=recorded, rebuilt=now)
+        if found is not None and found.path == _OUTCOME:
+            recorded, now = f"{found.recorded}: {recorded}", f"{found.rebuilt}: {now}"
         self._stage.acted({**act, "recorded": recorded, "now": now}, found or whole)
 
 
@@ -256,6 +258,17 @@ def _beside(value: Any) -> JsonObject:
 def _difference(fixture: Fixture, now: JsonValue) -> Mismatch | None:
     recorded = _result(fixture)
     return first_mismatch(recorded, now, raw=recorded, path="result", tally=Tally())
+
+
+def _other_outcome(fixture: Fixture, outcome: str, words: JsonValue) -> Mismatch | None:
+    """Where the same words were an answer then and are a failure now, or the other way round."""
+    then = fixture.call.outcome
+    if then in (None, outcome) or _difference(fixture, words) is not None:
+        return None
+    return Mismatch(path=_OUTCOME, recorded=then, rebuilt=outcome)
+
+
+_OUTCOME = "outcome"
 
 
 def _refusal(error: Exception) -> tuple[str, JsonValue]:
