@@ -234,7 +234,8 @@ class RunLog:
                 run.end(step)
                 self._settled[call_id] = call["name"]
             if call_id not in self._results or self._results[call_id] != message.content:
-                run.amend(self._steps[call_id], result=written(message.content), outcome=_outcome(message))
+                outcome = "failed" if call_id in self._failed else _outcome(message)
+                run.amend(self._steps[call_id], result=written(message.content), outcome=outcome)
                 self._results[call_id] = message.content
 
     def _note_order(self, run: RunWriter, messages: list[Any]) -> None:

@@ -383,6 +383,36 @@ def test_structured_output_that_is_asked_for_again_replays(refused, words):
     assert_reproduced(run)
 
 
+def caught(url: str) -> Any:
+    """A tool that raises, and code around it that tells the model an answer all the same."""
+    from langchain.agents.middleware import wrap_tool_call
+    from langchain_core.messages import ToolMessage
+    from langchain_core.tools import tool
+
+    @tool
+    def find_order(order_id: str) -> str:
+        """Find an order."""
+        raise ValueError("the shop is closed")
+
+    @wrap_tool_call
+    def catch(request: Any, handler: Any) -> Any:
+        try:
+            return handler(request)
+        except ValueError:
+            return ToolMessage("Ask tomorrow.", tool_call_id=request.tool_call["id"])
+
+    return graphs.shop(url, (find_order,), middleware=[catch]).invoke(graphs.asked(ASKED))
+
+
+def test_a_failure_that_the_model_is_told_otherwise_stays_one():
+    run = only(ASKS, says(ANSWER), work=caught)
+
+    call = run.steps[1].call
+    assert isinstance(call, ToolCall)
+    assert (call.outcome, value(call.result), run.steps[1].error is not None) == ("failed", "Ask tomorrow.", True)
+    assert_reproduced(run)
+
+
 def test_a_graph_that_waits_for_somebody_goes_on_as_another_run():
     from langchain_core.tools import tool
     from langgraph.checkpoint.memory import InMemorySaver
