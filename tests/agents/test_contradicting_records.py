@@ -17,7 +17,16 @@ from sessions_app.core.judge.verdict import judge
 from tests.agents.test_odd_fields import Record, reproduces, small_record
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, replayed
-from tests.recorder.scenarios import Play, Scenario, call, model_retry, one_tool, says, support_agent
+from tests.recorder.scenarios import (
+    Play,
+    Scenario,
+    call,
+    model_retry,
+    one_tool,
+    parallel_tools,
+    says,
+    support_agent,
+)
 
 MAIL = {"kind": "tool", "tool_name": "send_mail", "arguments": {}, "result": "sent"}
 
@@ -144,3 +153,18 @@ def test_a_call_that_went_well_has_no_error(outcome: str | None, is_judged: bool
 
     assert ("answer_contradicted" in found) is is_judged
     assert not is_judged or judged(record) == ("answer_contradicted", 1)
+
+
+def test_the_step_of_a_call_that_is_not_there_is_not_that_of_the_call_beside_it():
+    """The call itself is in the answer; what has no record is its result."""
+    record = json.loads(last_record(Scenario(parallel_tools), "run"))
+    (lost,) = (step for step in record["steps"] if step.get("call_id") == "p0")
+    place = record["steps"].index(lost) + 1
+    record["steps"].remove(lost)
+    record["steps"][-1]["request"]["after"] = 1
+    del record["final"]
+
+    result = replayed(json.dumps(record).encode())[0]
+
+    assert result.divergence is not None
+    assert (result.verdict, result.divergence.step, result.divergence.path) == ("fixture_missing", place, "result")

@@ -369,6 +369,8 @@ def missed_field(miss: FixtureMiss) -> _Field:
         return found.path, found.recorded, found.rebuilt
     if miss.is_of_agent:
         return "response", None, miss.tool_name
+    if miss.is_recorded_call:
+        return "result", None, miss.arguments
     if not miss.nearest:
         return "arguments", None, miss.arguments
     nearest = miss.nearest[0].call

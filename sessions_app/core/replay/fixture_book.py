@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonValue, Payload, canonical_json, compact_json
@@ -30,6 +30,8 @@ class FixtureMiss:
     """The request that the tool sent, where its own function runs and this is what has no answer."""
     is_of_agent: bool = False
     """Whether another agent that the code ran asked for it."""
+    is_recorded_call: bool = False
+    """Whether a recorded answer of the model asked for this very call, so that no other one is its measure."""
 
 
 class FixtureBook:
@@ -54,7 +56,9 @@ class FixtureBook:
         """The answer for this call, or what comes nearest. Arguments are the validated ones."""
         fixture = self.look_up(tool_name, call_id, arguments)
         if fixture is None:
-            return missing(tool_name, call_id, arguments, self._candidates(call_id) or self._unused)
+            candidates = self._candidates(call_id)
+            miss = missing(tool_name, call_id, arguments, candidates or self._unused)
+            return replace(miss, is_recorded_call=call_id in self._asked and not candidates)
         self._unused.remove(fixture)
         return fixture
 
