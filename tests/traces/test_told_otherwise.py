@@ -597,6 +597,17 @@ def test_tools_in_litellms_invocation_parameters_that_differ_from_those_offered_
     assert ("defines a tool in two ways" in (result.facts["proof"]["parameters"]["reason"] or "")) is is_another
 
 
+@pytest.mark.parametrize(("role", "is_another"), [("assistant", False), ("zq", True), ("user", True)])
+def test_an_anthropic_body_whose_answer_has_another_role_is_named(role: str, is_another: bool) -> None:
+    whole = list(Capture(CHOICE / "anthropic-sdk-openinference" / "order_lookup").spans)
+    was = '"role":"assistant"'
+    at = next(at for at, span in enumerate(whole) if was in str(span.attributes.get("output.value")))
+
+    _, result = replayed_of(changed(whole, at, "output.value", was, f'"role":"{role}"'))
+
+    assert ("are told in two ways" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another
+
+
 @pytest.mark.parametrize("spelled", ["text ", "TEXT"])
 def test_a_part_whose_type_a_body_spells_otherwise_than_the_attributes_is_named(spelled: str) -> None:
     whole = list(Capture(CHOICE / "anthropic-sdk-openinference" / "order_lookup").spans)

@@ -50,9 +50,13 @@ def _of_choices(said: JsonObject) -> ProviderResponse | None:
     """OpenAI chat completions."""
     choice = _first_object(said, "choices")
     message = entry(choice, "message") or {"content": choice.get("text")}
-    answer = _answer([{**message, "role": "assistant"}]) if choice else None
-    answer = answer and replace(answer, spelled_role=text(message, "role") or answer.spelled_role)
-    return _response(answer, said, choice)
+    return _response(_answer_of_model(message) if choice else None, said, choice)
+
+
+def _answer_of_model(message: JsonObject) -> ChatMessage | None:
+    """Of a message that can be nothing else, whatever it says of who speaks."""
+    answer = _answer([{**message, "role": "assistant"}])
+    return answer and replace(answer, spelled_role=text(message, "role") or answer.spelled_role)
 
 
 def _of_output(said: JsonObject) -> ProviderResponse | None:
@@ -101,7 +105,8 @@ def _of_message(said: JsonObject) -> ProviderResponse | None:
     outer = {**metadata, **said, **fields, "usage": _usage(fields) or _usage(metadata) or _usage(said)}
     # LangChain numbers its messages itself; the provider's id is in the metadata.
     outer["id"] = text(outer, "id") if "role" in fields else text(metadata, "id")
-    return _response(_answer([fields]), outer, outer)
+    is_of_model = text(said, "type") == "message" and "stop_reason" in said  # as Anthropic answers
+    return _response(_answer_of_model(fields) if is_of_model else _answer([fields]), outer, outer)
 
 
 def _of_state(said: JsonObject) -> ProviderResponse | None:
