@@ -323,7 +323,9 @@ class RunLog:
 
     def failed(self, error: BaseException) -> None:
         status = "error" if isinstance(error, Exception) else "cut_off"
-        self._end(status, error=None if isinstance(error, GeneratorExit) else error_of(error))
+        is_left = isinstance(error, GeneratorExit)
+        said = {"recorder.lost": "its stream was left before its end"} if is_left else {"error": error_of(error)}
+        self._end(status, **said)
 
     def _end(self, status: str, **fields: Any) -> None:
         with self._lock:

@@ -95,6 +95,23 @@ def test_a_check_that_is_gone_differs_at_the_call_that_it_ended(check: str, refu
         assert "has_failed" not in observed.facts["own_code"][0]
 
 
+def test_bytes_that_a_tool_gives_are_named_as_messages_hold_them():
+    def gives(last: int) -> Play:
+        agent = Agent(Scripted(says(call("raw", {}, "a")), says("Done.")), name="agent")
+
+        @agent.tool_plain
+        def raw() -> bytes:
+            return bytes([255, last])
+
+        return Play(agent, "Go")
+
+    observed = observed_by(recorded_run(lambda: gives(0)), gives(1), tools="run")
+
+    assert place(observed) == ("diverged", 2, "result")
+    (act,) = observed.facts["own_code"]
+    assert (act["recorded"], act["now"]) == ("_wA=", "_wE=")
+
+
 @pytest.mark.parametrize("refusal", REFUSALS[:2], ids=lambda each: type(each).__name__)
 def test_a_tool_that_runs_and_says_what_a_check_said_then_differs(refusal: BaseException):
     run = recorded_run(lambda: play("args_validator", refusal))

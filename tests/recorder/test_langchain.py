@@ -383,6 +383,17 @@ def test_structured_output_that_is_asked_for_again_replays(refused, words):
     assert_reproduced(run)
 
 
+def test_a_stream_that_is_left_is_said_to_be():
+    def left(url: str) -> None:
+        for _ in graphs.shop(url).stream(graphs.asked(ASKED)):
+            break
+
+    run = only(ASKS, work=left)
+
+    assert run.status == "cut_off"
+    assert judge(run).words.endswith(": its stream was left before its end.")
+
+
 def caught(url: str) -> Any:
     """A tool that raises, and code around it that tells the model an answer all the same."""
     from langchain.agents.middleware import wrap_tool_call
@@ -435,6 +446,7 @@ def test_a_graph_that_waits_for_somebody_goes_on_as_another_run():
 
     assert (first.status, first.steps[1].call.outcome, first.session_id) == ("cut_off", "unapproved", second.session_id)
     assert judge(first).words == "The recording breaks off after step 2: step 2 (cancel) waits for somebody."
+    assert first.output is None
     assert (kinds(second), value(second.steps[0].call.result)) == (["tool", "model"], "cancelled, yes")
     assert_reproduced(second)
 

@@ -386,7 +386,7 @@ def _answers(recorded: ToolCall, call: ToolCall) -> Iterator[tuple[str, JsonValu
 def _ended(step: Step, call: ToolCall) -> JsonValue:
     """What a call answered, or the exception with which it ended."""
     if call.result is not None or step.error is None:
-        return _parsed(call.result)
+        return _said_by_tool(call.result)
     return f"{step.error.type}: {step.error.message}"
 
 
