@@ -13,6 +13,7 @@ from pydantic_ai import Agent, RunContext
 from pydantic_ai.capabilities import ProcessHistory
 
 from sessions_app.core.assembly.run import assemble
+from sessions_app.core.conventions.told_twice import is_value_told_otherwise
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.otlp.decode import decode_traces
@@ -903,3 +904,29 @@ def test_a_node_of_a_graph_whose_state_has_a_message_of_its_own_is_named(
 def _is_of(step: Step, span: Span) -> bool:
     told = step.extra.get("span")
     return isinstance(told, dict) and told["span_id"] == span.span_id
+
+
+@pytest.mark.parametrize("said", ["gpt-4o-mini", "openai:gpt-4o-mini-2024-07-18", "other"])
+def test_a_call_whose_span_names_two_models_is_named(said: str) -> None:
+    whole = list(Capture(CHOICE / "vercel-ai-v6" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if span.attributes.get("gen_ai.request.model") == "gpt-4o-mini")
+    asked = replace(whole[at], attributes={**whole[at].attributes, "gen_ai.request.model": said})
+
+    _, result = replayed_of([*whole[:at], asked, *whole[at + 1 :]])
+
+    is_named = "tells its settings in two ways" in (result.facts["proof"]["model"]["reason"] or "")
+    assert is_named is (said == "other")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_another"),
+    [
+        ('{"a": 1}', '{"a": 1}', False),
+        ('{"a": 1}', '{"a": 1} and more', True),
+        ('{"a": 1} and more', '{"a": 1}', True),
+        ('{"a": 1}', "content='{\"a\": 1}' name='t'", False),
+        ({"a": 1}, "printed", False),
+    ],
+)
+def test_what_goes_on_behind_the_json_of_a_result_is_another_result(left: Any, right: Any, is_another: bool) -> None:
+    assert is_value_told_otherwise(left, right) is is_another

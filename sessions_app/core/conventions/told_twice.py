@@ -137,6 +137,14 @@ def are_settings_told_otherwise(left: JsonObject | None, right: JsonObject | Non
     return any(is_number(one) and is_number(other) and one != other for one, other in pairs)
 
 
+def is_model_told_otherwise(left: str | None, right: str | None) -> bool:
+    """Whether both name a model, and not the same: some put the provider in front of the name, or its date behind."""
+    if not left or not right:
+        return False
+    one, other = sorted((name.replace("/", ":").rpartition(":")[2].lower() for name in (left, right)), key=len)
+    return not other.startswith(one)
+
+
 def are_offers_told_otherwise(left: Tools, right: Tools) -> bool:
     """Whether two lists of what was offered name other tools, or tell otherwise what both tell of one; a list that
     leaves out fields tells less."""
@@ -166,9 +174,17 @@ def _is_another_schema(offered: JsonValue, said: JsonValue) -> bool:
 def is_value_told_otherwise(left: JsonValue, right: JsonValue) -> bool:
     """Of a tool: whether both tell an object or a list, or both a text, and not the same. Conventions also wrap."""
     one, other = parsed(left), parsed(right)
+    if isinstance(one, str) is not isinstance(other, str):
+        return _goes_on_behind(left, right) or _goes_on_behind(right, left)
     if isinstance(one, dict | list) and isinstance(other, type(one)):
         return canonical_json(one) != canonical_json(other)
     return isinstance(one, str) and isinstance(other, str) and one.strip() != other.strip()
+
+
+def _goes_on_behind(left: JsonValue, right: JsonValue) -> bool:
+    """Whether one is the text of an object or a list, and the other goes on behind it. A wrapping begins before it."""
+    is_json = isinstance(left, str) and isinstance(parsed(left), dict | list)
+    return is_json and isinstance(right, str) and right.strip().startswith(str(left).strip())
 
 
 def spoken_in(messages: Messages) -> list[tuple[str, bytes]]:
