@@ -400,6 +400,16 @@ def test_a_value_and_the_text_that_spells_it_are_two_answers(then: Any, now: Any
     assert place(observed_by(run, giving_alone(now), tools="run")) == ("diverged", 2, "result")
 
 
+def test_bytes_that_a_tool_gives_are_told_as_messages_hold_them():
+    run = recorded_run(partial(giving_alone, b"\xff\x00"))
+
+    result = observed_by(run, giving_alone(b"\xff\x01"), tools="run")
+
+    assert place(result) == ("diverged", 2, "result")
+    (act,) = result.facts["own_code"]
+    assert (act["recorded"], act["now"]) == ("_wA=", "_wE=")
+
+
 ALONG = (["See this."], {"m": 1})
 
 
