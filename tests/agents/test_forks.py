@@ -13,7 +13,7 @@ from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.answering import tool_key
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.json_writer import iso
-from sessions_app.core.formats.native import encode_native, run_digest
+from sessions_app.core.formats.native import encode_native, parse_native, run_digest
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.request_key import RequestKeys
@@ -347,6 +347,23 @@ def test_the_words_in_which_a_tool_failed_are_recorded_whoever_writes_them(asked
     result, made = forked(run, 2, {**written(call_made), "step": 2})
 
     assert (result.verdict, result.divergence, set(sources(made))) == ("reproduced", None, {"recorded"})
+
+
+def test_other_words_by_hand_differ_in_their_words_and_not_in_who_said_them():
+    """Nobody writes which model it was, and with how many tokens."""
+    record = json.loads(encode_native(example("cancel_bug")))
+    last = record["steps"][-1]
+    last["response"] = {"model_name": "m-1", "usage": {"input_tokens": 9}, **last["response"]}
+    run = parse_native(json.dumps(record).encode())
+    step = len(run.steps)
+
+    result, made = forked(run, step, {"kind": "model_answer", "step": step, "value": {"text": "It is cancelled."}})
+
+    found = compare_runs(run, made).divergence
+    assert found is not None
+    assert found.path.startswith("response.parts[0]")
+    assert result.divergence is not None
+    assert result.divergence.path == found.path
 
 
 def test_calls_beside_another_text_keep_their_ids():

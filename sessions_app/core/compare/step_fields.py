@@ -174,7 +174,7 @@ class StepComparer:
         yield from self.fields.optional_lists("tools", one.tools, other.tools)
         yield from fields.values("answered_model", one.answered_model, other.answered_model)
         yield from self.error("error", left.error, right.error)
-        yield from fields.payloads("response", *_results(left, right))
+        yield from fields.payloads("response", *_model_answers(left, right))
         yield from fields.values("finish_reason", one.finish_reason, other.finish_reason)
         yield from self._tokens(one, other)
 
@@ -343,6 +343,22 @@ def _asked_of_both(*steps: Step) -> JsonValue | None:
 def _results(*steps: Step) -> list[Payload | Missing | None]:
     """A step that failed has no result; any other without one was not captured."""
     return [answered(step) or (MISSING if step.error else None) for step in steps]
+
+
+def _model_answers(*steps: Step) -> list[Payload | Missing | None]:
+    """Whoever writes an answer writes its parts, and not which model gave it with how many tokens."""
+    found = _results(*steps)
+    if _WRITTEN.isdisjoint(step.source for step in steps):
+        return found
+    return [_parts_alone(each) if isinstance(each, Payload) else each for each in found]
+
+
+_WRITTEN = frozenset({"by_hand", "rule"})
+
+
+def _parts_alone(response: Payload) -> Payload:
+    said = response.value
+    return Payload.of_json({"parts": said["parts"]}) if isinstance(said, dict) and "parts" in said else response
 
 
 def _retry(call: ToolCall) -> JsonValue:
