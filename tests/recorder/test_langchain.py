@@ -475,6 +475,12 @@ def test_a_graph_that_goes_on_with_one_of_two_calls_is_told_of_the_other_too():
     assert second.decided == {"call_1": "success", "call_2": "success"}
     assert_reproduced(second)
 
+    record = json.loads(encode_native(second))
+    del record["steps"][1], record["deferred"]["call_2"]
+    record["final"]["after"] = 2
+    judged = assert_promise_kept(json.dumps(record).encode())
+    assert [reason.code for reason in judged.reasons] == ["tool_step_missing"]
+
 
 def test_a_graph_in_which_somebody_turned_a_call_down_goes_on():
     from langchain.agents.middleware import HumanInTheLoopMiddleware

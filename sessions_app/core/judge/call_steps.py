@@ -55,6 +55,7 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_steps_out_of_place(run), 1)
         yield from islice(_steps_of_another_kind(run), 1)
         yield from islice(_steps_of_other_decisions(run), 1)
+        yield from islice(_resumed_in_part(run), 1)
     if is_of_recorder(run):
         yield from islice(_calls_without_steps(run), 1)
         yield from islice(_calls_of_no_answer(run), 1)
@@ -180,6 +181,17 @@ def _resumed_without_steps(run: Run) -> Iterator[Reason]:
     asked = [part.get("tool_call_id") for part in parts]
     for part in parts:
         if part.get("tool_call_id") not in told:
+            yield _without_step(run, None, part, asked)
+
+
+def _resumed_in_part(run: Run) -> Iterator[Reason]:
+    """A loop goes on from an answer with all of its calls; some frameworks keep those that were answered before."""
+    if not run.decided or run.prior is None or run.agent.framework in (PYDANTIC_AI, OPENAI_AGENTS):
+        return
+    parts = seen_message(run.prior.message, step=0).parts_of("tool-call")
+    asked = [part.get("tool_call_id") for part in parts]
+    for part in parts:
+        if part.get("tool_call_id") not in run.decided:
             yield _without_step(run, None, part, asked)
 
 
