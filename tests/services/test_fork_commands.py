@@ -233,7 +233,7 @@ def test_a_replay_pauses_where_it_was_told_to_and_goes_on(run):
     assert (error, code) == (None, 0)
     first, second = (line for line in out if line.startswith("paused"))
     assert first.startswith("paused before step 4: cancel_order({")
-    assert first.endswith('"ORD-5521"})  (tool cancel_order)')
+    assert first.endswith('"changed my mind"})  (tool cancel_order)')
     assert second == "paused before step 5: the model  (one step)"
     assert "done: reproduced" in out
 
