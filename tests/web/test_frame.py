@@ -248,6 +248,13 @@ def test_where_a_letter_stands_for_several_steps_failures_are_not_counted():
 
 
 @pytest.mark.django_db
+def test_what_is_not_found_can_be_searched_for(bob):
+    page = bob.get("/p/shop/s/no<b>pe+1/").content.decode()
+
+    assert f'href="{reverse("find")}?q=no%3Cb%3Epe%2B1"' in page
+    assert 'Search for <span class="recorded">no&lt;b&gt;pe+1</span>' in page
+
+
 @pytest.mark.parametrize(("address", "status"), [("replays/none", 404), ("settings/name", 405)])
 def test_pages_of_what_went_wrong_keep_the_navigation_of_the_project(address, status):
     shop = make_project()

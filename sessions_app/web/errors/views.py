@@ -23,7 +23,13 @@ logger = logging.getLogger(__name__)
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The same words whether a thing does not exist or belongs to others."""
-    return render(request, "errors/404.html", {"project": _project_of(request)}, status=404)
+    facts = {"project": _project_of(request), "asked": _last_name(request.path)}
+    return render(request, "errors/404.html", facts, status=404)
+
+
+def _last_name(path: str) -> str:
+    """What the address ends with, which may be an id, as far as one reads it."""
+    return path.rstrip("/").rpartition("/")[2][:80]
 
 
 def role_needed(request: HttpRequest, needed: RoleNeeded) -> HttpResponse:
