@@ -89,6 +89,32 @@ def tools_of(run: Run) -> list[tuple[Step, ToolCall]]:
     return run.tool_calls
 
 
+def _own_messages(result: str, call_id: str) -> Run:
+    """A tool's span that tells its answer once more."""
+    question = text("user", "Where is 7?")
+    answer = '{"city": "Oslo"}'
+    said = {"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.arguments": '{"id": "7"}', "gen_ai.tool.call.result": answer}
+    again = {"gen_ai.output.messages": [gives(result, call_id)]}
+    last = chat(4, [question, asks(id="7"), gives(answer)], text("assistant", "In Oslo."))
+    return made([agent(), chat(2, [question], asks(id="7")), tool(3, **said, **again), last])
+
+
+@pytest.mark.parametrize(
+    ("result", "call_id", "told"),
+    [
+        ('{"city": "Oslo"}', "c1", {}),
+        ('{"city":"Oslo"}', "c1", {}),
+        ('{"city": "Os', "c1", {}),
+        ('{"city": "Oslo"}lost', "c1", {"result_told": "in two ways"}),
+        ('{"city": "Oslo"}', "c2", {"named_call": "c2"}),
+    ],
+)
+def test_what_a_tool_s_span_tells_twice_and_differently_is_marked(result: str, call_id: str, told: dict[str, str]):
+    ((step, _),) = tools_of(_own_messages(result, call_id))
+
+    assert {name: step.extra[name] for name in ("result_told", "named_call") if name in step.extra} == told
+
+
 # --- calls of tools ----------------------------------------------------------------------------
 
 

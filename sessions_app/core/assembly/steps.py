@@ -387,7 +387,7 @@ def _extra(draft: Draft) -> JsonObject:
         return {}
     others = draft.converted.other_results if draft.converted is not None else None
     told = {} if others is None else {"tool_results": others}
-    named = {"named_call": draft.told.reading.call_id} if draft.has_other_id and draft.told is not None else {}
+    named = {} if draft.told is None else _named_call(draft, draft.told.reading)
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
     settings = {"settings_told": "otherwise"} if draft.node.reading.are_settings_told_otherwise else {}
     return {
@@ -406,6 +406,13 @@ def _extra(draft: Draft) -> JsonObject:
         **_given_otherwise(draft.told),
         **_ran_with(draft.told),
     }
+
+
+def _named_call(draft: Draft, said: Reading) -> JsonObject:
+    """An id that is not that of the call: the span's own, or one in its messages."""
+    if draft.has_other_id:
+        return {"named_call": said.call_id}
+    return {"named_call": said.other_call_id} if said.call_id and said.other_call_id else {}
 
 
 def _defined_otherwise(draft: Draft) -> JsonObject:

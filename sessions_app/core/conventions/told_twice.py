@@ -5,6 +5,7 @@ Conventions leave out and cut; what both tell, in as many parts, they must tell 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from sessions_app.core.compare.strict import is_number, same_json
@@ -174,17 +175,19 @@ def _is_another_schema(offered: JsonValue, said: JsonValue) -> bool:
 def is_value_told_otherwise(left: JsonValue, right: JsonValue) -> bool:
     """Of a tool: whether both tell an object or a list, or both a text, and not the same. Conventions also wrap."""
     one, other = parsed(left), parsed(right)
-    if isinstance(one, str) is not isinstance(other, str):
-        return _goes_on_behind(left, right) or _goes_on_behind(right, left)
     if isinstance(one, dict | list) and isinstance(other, type(one)):
         return canonical_json(one) != canonical_json(other)
+    if isinstance(one, str) != isinstance(other, str):
+        return _is_damaged_json(left, other) or _is_damaged_json(right, one)
     return isinstance(one, str) and isinstance(other, str) and one.strip() != other.strip()
 
 
-def _goes_on_behind(left: JsonValue, right: JsonValue) -> bool:
-    """Whether one is the text of an object or a list, and the other goes on behind it. A wrapping begins before it."""
-    is_json = isinstance(left, str) and isinstance(parsed(left), dict | list)
-    return is_json and isinstance(right, str) and right.strip().startswith(str(left).strip())
+def _is_damaged_json(text: JsonValue, value: JsonValue) -> bool:
+    """Whether it begins as the JSON of an object or a list and is none, other than by being cut."""
+    if not isinstance(text, str) or not isinstance(value, dict | list) or not isinstance(parsed(text), str):
+        return False
+    spelled, whole = "".join(text.split()), "".join(json.dumps(value, ensure_ascii=False).split())
+    return spelled[:1] == whole[:1] and not whole.startswith(spelled.rstrip(".…"))
 
 
 def spoken_in(messages: Messages) -> list[tuple[str, bytes]]:

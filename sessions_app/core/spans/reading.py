@@ -163,6 +163,8 @@ class Reading:
     other_tool_name: str | None = None
     """How the span names the tool once more, where it does."""
     call_id: str | None = None
+    other_call_id: str | None = None
+    """Likewise of the call's id."""
     arguments: JsonValue = None
     result: JsonValue = None
     has_arguments: bool = False

@@ -38,6 +38,7 @@ def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
     reading.other_tool_name = next((each for each in _named(said) if each != name), None)
     reading.tools = _definition(name, said) if name else None
     reading.call_id = said.take(as_text, "gen_ai.tool.call.id") or _wrapped_id(wrapped)
+    reading.other_call_id = next((each for each in _ids(said) if each != reading.call_id), None)
     reading.retry = _retry(said)
     if arguments:
         reading.arguments, reading.has_arguments = arguments[0], True
@@ -61,6 +62,12 @@ def _are_told_otherwise(left: _Captured, right: _Captured) -> bool:
 def _named(said: Said) -> list[str]:
     """The tool's name in the calls among the span's messages."""
     return [part.tool_name for part in parts_in(said.peek("gen_ai.input.messages")) if isinstance(part, CallPart)]
+
+
+def _ids(said: Said) -> list[str]:
+    """The ids of calls among the span's messages."""
+    parts = [*parts_in(said.peek("gen_ai.input.messages")), *parts_in(said.peek("gen_ai.output.messages"))]
+    return [part.call_id for part in parts if isinstance(part, CallPart | ResultPart) and part.call_id]
 
 
 def _retry(said: Said) -> JsonObject | None:
