@@ -17,19 +17,22 @@ STALLED_AFTER = timedelta(seconds=60)
 BUSY_WORKERS = 8
 
 _FORK = Q(mode__in=FORK_MODES)
-_IN_PART = Q(verdict__in=ENDS, facts__limit__isnull=False)
-"""As `Replay.is_in_part`."""
+_DONE = Q(state=ReplayState.DONE)
+_WITHIN = _DONE & ~Q(verdict__in=ENDS, facts__limit__isnull=False)
+"""Those that ended before their recording did, as `Replay.is_in_part` says."""
+_WAITING = _FORK & _WITHIN & Q(verdict="unknown_from_step")
 FILTERS: dict[str, Q] = {
     "all": Q(),
     "open": Q(state__in=OPEN_STATES),
     "paused": Q(state=ReplayState.PAUSED),
-    "waiting for an answer": _FORK & Q(state=ReplayState.DONE, verdict="unknown_from_step") & ~_IN_PART,
+    "waiting for an answer": _WAITING,
     "forks": _FORK,
     "goldens": Q(is_golden=True),
     "reproduced": Q(verdict="reproduced") & ~_FORK,
-    "in part": Q(state=ReplayState.DONE) & _IN_PART & ~_FORK,
-    "different": Q(state=ReplayState.DONE) & ~Q(verdict="reproduced") & ~_IN_PART & ~_FORK,
-    "failed": Q(state__in=(ReplayState.FAILED, ReplayState.CRASHED)),
+    "in part": _DONE & Q(verdict__in=ENDS, facts__limit__isnull=False),
+    "different": _WITHIN & Q(verdict__in=("diverged", "ran_past_recording", "answers_left_over")),
+    "failed": Q(state__in=(ReplayState.FAILED, ReplayState.CRASHED))
+    | _WITHIN & Q(verdict__in=("fixture_missing", "could_not_run", "unknown_from_step")) & ~_WAITING,
     "cancelled": Q(state=ReplayState.CANCELLED),
 }
 
@@ -76,6 +79,13 @@ def replay_page(project: Project, filter_name: str, before: int | None) -> list[
     if before is not None:
         rows = rows.filter(pk__lt=before)
     return [Row(replay=replay, took_ms=took_ms(replay)) for replay in rows.order_by("-pk")[: PAGE + 1]]
+
+
+def filter_counts(project: Project) -> dict[str, int]:
+    """How many replays each of `FILTERS` lists. One query."""
+    counted = {f"of_{at}": Count("pk", filter=each) for at, each in enumerate(FILTERS.values())}
+    found = Replay.objects.filter(project=project).aggregate(**counted)
+    return dict(zip(FILTERS, found.values(), strict=True))
 
 
 def took_ms(replay: Replay) -> float | None:

@@ -170,6 +170,13 @@ def test_queries_mean_what_they_say(shop, query, expected):
     assert found_by(shop, query) == (["s"] if expected else [])
 
 
+def test_the_example_of_a_verdict_finds_a_run_that_was_reproduced(shop):
+    run = make_session(shop, "s")
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="done", verdict="reproduced")
+
+    assert found_by(shop, EXAMPLES["verdict"]) == ["s"]
+
+
 def test_every_example_of_the_query_language_runs(shop):
     for example in EXAMPLES.values():
         found_by(shop, example)

@@ -326,7 +326,9 @@ def test_lists_find_what_waits_and_what_is_paused(shop, waiting, paused_too, bob
     assert shown("all").count("data-row-link") == 4
     assert "fork at step 3 of" in shown("paused")
     assert "unknown from step 4" in shown("waiting for an answer")
-    assert "fork at step 3 of" not in shown("different")
+    assert "fork at step 3 of" in shown("different")
+    assert "fork at step" not in shown("failed")
+    assert shown("failed").count("data-row-link") == 1
 
 
 def test_a_list_of_paused_replays_does_not_poll(shop, bob):

@@ -1,5 +1,6 @@
 """The list of replays, and one of them while it is open."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -240,9 +241,35 @@ def test_the_filters_tell_replays_in_part_from_different_ones(shop, bob):
         page = bob.get(reverse("replays", args=["shop"]), {"state": name}).content.decode()
         return [each.number for each in (in_part, missing, ended, waiting) if each.replay_id in page]
 
-    assert listed("in part") == [1]
-    assert listed("different") == [2]
+    assert listed("in part") == [1, 3]
+    assert listed("different") == []
+    assert listed("failed") == [2]
     assert listed("waiting for an answer") == [4]
+
+
+def test_a_fork_that_diverged_is_listed_under_diverged_and_the_tabs_count(shop, bob):
+    run = load_record(shop, steps=[tool_step()])
+    fork = make_replay(run, 1, mode="fork", fork_id="f", state="done", verdict="diverged")
+    make_replay(run, 2, state="done", verdict="reproduced")
+
+    page = bob.get(reverse("replays", args=["shop"]), {"state": "different"}).content.decode()
+
+    assert fork.replay_id in page
+    assert page.count("data-row-link") == 1
+    tabs = re.findall(r'\?state=[^>]*>([a-z ]+?) <span class="count">(\d+)<', page)
+    assert tabs == [("all", "2"), ("forks", "1"), ("reproduced", "1"), ("diverged", "1")]
+
+
+def test_a_row_says_once_how_its_replay_ended(shop, bob):
+    run = load_record(shop, steps=[tool_step()])
+    make_replay(run, 1, state="done", verdict="reproduced")
+    make_replay(run, 2, state="crashed", verdict="could_not_run")
+    make_replay(run, 3, state="running", progress_done=0, progress_total=1)
+
+    page = bob.get(reverse("replays", args=["shop"])).content.decode()
+
+    states = re.findall(r'class="state state-[^>]*>.*?<span>([^<]*)</span>', page)
+    assert states == ["running", "crashed", "reproduced"]
 
 
 def test_a_polled_replay_brings_the_number_of_open_replays_so_that_it_ends_with_them(shop, bob):

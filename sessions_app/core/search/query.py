@@ -259,7 +259,7 @@ EXAMPLES: dict[str, str] = {
     "run": "run:r_8821",
     "version": "version:v1",
     "commit": "commit:9f2c41d",
-    "verdict": "verdict:diverged",
+    "verdict": "verdict:reproduced",
     "replay": "replay:ready",
     "cold": "cold:yes",
     "missing": "missing:commit",

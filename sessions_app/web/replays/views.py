@@ -25,7 +25,16 @@ from sessions_app.models import GoldenRun, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.queries.access import has_role
 from sessions_app.queries.goldens import golden_runs
-from sessions_app.queries.replays import FILTERS, PAGE, Row, has_grown_since, queue_of, replay_by_id, replay_page
+from sessions_app.queries.replays import (
+    FILTERS,
+    PAGE,
+    Row,
+    filter_counts,
+    has_grown_since,
+    queue_of,
+    replay_by_id,
+    replay_page,
+)
 from sessions_app.services.fork_facts import forked_steps, samples_of, steps_answered
 from sessions_app.services.forks import request_fork
 from sessions_app.services.golden_runs import golden_run_of, report_of_replay, settle
@@ -55,7 +64,6 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     context = {
         "project": project,
         "section": "replays",
-        "filters": [(each, _FILTER_WORDS.get(each, each)) for each in FILTERS],
         "filter": name,
         "filter_words": _FILTER_WORDS.get(name, name),
         "before": before,
@@ -69,10 +77,12 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
         seen = [_seen(row.replay) for row in rows]
         context["open_replays"] = open_replays(project)
         return live_part_of(request, "replays/_list_polled.html", context, [seen, name, before, context["queue"]])
+    counts = filter_counts(project)
+    context["filters"] = [(each, _FILTER_WORDS.get(each, each), counts[each]) for each in FILTERS]
     return render(request, "replays/list.html", context)
 
 
-_FILTER_WORDS = {"different": "diverged", "failed": "could not run"}
+_FILTER_WORDS = {"different": "diverged", "failed": "could not finish"}
 """Filters that rows name otherwise."""
 
 
