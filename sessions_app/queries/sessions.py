@@ -23,7 +23,7 @@ from django.db.models.functions import Cast, Coalesce
 from sessions_app.core.search.query import Query
 from sessions_app.core.search.snippets import Snippet
 from sessions_app.models import Project, Replay, Run, Session
-from sessions_app.models.replays import IS_ATTEMPT
+from sessions_app.models.replays import IS_ATTEMPT, ReplayState
 from sessions_app.queries.cursors import bad_cursor, spelled_cursor, text_of_cursor
 from sessions_app.queries.search import matching_runs
 from sessions_app.queries.snippets import snippets_of
@@ -51,7 +51,7 @@ class SessionRow:
     run_count: int
     """Recorded runs of the session, whether they match or not."""
     replay: Replay | None
-    """The newest attempt at reproducing the run."""
+    """The newest attempt at reproducing the run; one that is paused or was cancelled only where no other is."""
     snippet: Snippet | None = None
     """Where the run holds the words that were searched for."""
 
@@ -254,8 +254,9 @@ def _runs_by_pk(pks: Iterable[int]) -> dict[int, Run]:
 
 
 def _newest_replays(run_pks: Iterable[int]) -> dict[int, Replay]:
-    attempts = Replay.objects.filter(IS_ATTEMPT, run__in=list(run_pks))
-    newest = attempts.order_by("run_id", "-pk").distinct("run_id").only(*_OF_REPLAY)
+    says_nothing = Q(state__in=(ReplayState.PAUSED, ReplayState.CANCELLED))
+    attempts = Replay.objects.filter(IS_ATTEMPT, run__in=list(run_pks)).alias(says_nothing=says_nothing)
+    newest = attempts.order_by("run_id", "says_nothing", "-pk").distinct("run_id").only(*_OF_REPLAY)
     return {replay.run_id: replay for replay in newest}
 
 

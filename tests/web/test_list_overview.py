@@ -115,6 +115,16 @@ def test_a_value_that_is_chosen_is_marked_and_taken_back(bob, shop):
     assert (value.is_on, value.only) == (True, "?q=status%3Aok")
 
 
+def test_facets_say_what_the_column_says(bob, shop):
+    make_session(shop, "whole", verdict="replayable")
+    make_session(shop, "part", verdict="replayable_to_step", verdict_step=3, status="cut_off")
+
+    facets = {facet.key: facet for facet in bob.get(ADDRESS, {"overview": "1"}, headers=PART).context["facets"]}
+
+    assert {value.words for value in facets["replay"].values} == {"replayable", "replayable to a step"}
+    assert {value.words for value in facets["status"].values} == {"ok", "cut off"}
+
+
 def test_without_scripts_the_chart_is_a_page(bob, shop):
     make_session(shop, "a")
 

@@ -120,6 +120,15 @@ def test_a_row_shows_the_newest_attempt_at_reproducing_its_run_and_no_fork_of_it
     assert re.search(r"diverged</span></span><span class=\"soft\">fork #2<", panel)
 
 
+@pytest.mark.parametrize("state", ["paused", "cancelled"])
+def test_an_attempt_that_says_nothing_does_not_hide_what_was_reproduced(shop, state):
+    run = make_session(shop, "s")
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="done", verdict="reproduced")
+    Replay.objects.create(project=shop, run=run, content=run.content, number=2, state=state)
+
+    assert [row.replay.number for row in session_page(shop, parse_query("")).items] == [1]
+
+
 def test_list_never_shows_other_projects(shop, bob):
     make_session(make_project("other"), "secret")
 

@@ -16,10 +16,11 @@ from sessions_app.web.session_list.typed_times import spelled_time
 
 WIDTH, HEIGHT = 1200, 56
 SHOWN = 8
-_WORDS = {"group": "error", "replay": "replayable"}
+_WORDS = {"group": "error"}
+_READINESS = {"ready": "replayable", "partial": "replayable to a step"}
+"""As the column says it."""
 _SECOND = timedelta(seconds=1)
 """Addresses have whole ones: none is lost between two bars."""
-_STATES = ("status", "replay")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,7 +146,9 @@ def _value(key: str, value: str, count: int, found: Overview, address: ListAddre
 def _words_for(key: str, value: str, found: Overview) -> str:
     if key == "group":
         return found.errors.get(value) or value
-    return value.replace("_", " ") if key in _STATES else value
+    if key == "status":
+        return state_of("run", value).word
+    return _READINESS.get(value, value) if key == "replay" else value
 
 
 def _is_only(term: Term, key: str, value: str) -> bool:
