@@ -74,6 +74,8 @@ def test_the_form_proposes_what_the_run_did(bob, bad):
     ]
     assert [row.typed for row in page.context["rows"]] == ["", "1", "1", "mine", "", "", ""]
     assert not any(row.is_ticked for row in page.context["rows"])
+    answered = page.context["rows"][4].proposal.seen
+    assert answered == json.dumps(json.loads(answered)), "as it was recorded, not as Python spells it"
 
 
 def test_what_is_ticked_is_kept(bob, bad):
@@ -413,6 +415,26 @@ def test_what_fails_comes_first_and_the_header_counts_all_goldens(bob, bad, shop
     names = [[golden.name for golden, *_ in page.context["rows"]] for page in (first, second)]
     assert names == [["Failing", "New"], ["Held", "Shelved"]]
     assert "1 of 4 goldens fails. 1 never run · 1 passed · 1 in quarantine" in words_of(first)
+
+
+@pytest.mark.parametrize(
+    ("results", "story"),
+    [
+        ([None, None], "2 goldens not run yet."),
+        ([None], "1 golden not run yet."),
+        (["pass", None], "1 of 2 goldens holds; 1 not run yet."),
+    ],
+)
+def test_a_golden_that_was_never_run_is_not_said_to_fail(bob, bad, shop, results, story):
+    for result in results:
+        golden = keep(bad)
+        if result:
+            replay = Replay.objects.create(project=shop, run=bad, content=bad.content, number=golden.pk, state="done")
+            GoldenRun.objects.create(golden=golden, replay=replay, result=result)
+
+    for page in ("goldens", "project"):
+        assert f" {story} " in words_of(bob.get(reverse(page, args=["shop"])))
+    assert "never run ·" not in words_of(bob.get(reverse("goldens", args=["shop"])))
 
 
 def test_the_list_asks_again_while_a_golden_runs(bob, bad):

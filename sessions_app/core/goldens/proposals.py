@@ -101,7 +101,7 @@ def _of_calls(trace: Trace) -> Iterator[Proposal]:
             check = {"kind": "arguments", "tool": tool, "path": f"/{_escaped(name)}"}
             sent = last.arguments[name]
             yield Proposal(words=f"{tool} is called with {name}", check=check, member="equals", value=sent)
-        seen = "" if last.result is None else str(last.result)[:_LONGEST]
+        seen = "" if last.result is None else as_text(last.result)[:_LONGEST]
         yield Proposal(
             words=f"an answer of {tool} contains", check={"kind": "result", "tool": tool}, member="contains", seen=seen
         )

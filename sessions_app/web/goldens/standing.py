@@ -39,29 +39,39 @@ class Standing:
 
     @property
     def fails(self) -> int:
-        return self.counted.get("fail", 0)
+        return self._of("fail")
 
     @property
     def others(self) -> list[tuple[int, str]]:
         """What the story leaves out."""
-        told = "fail" if self.fails else "pass"
-        return [
-            (self.counted[name], words) for name, words in _WORDS.items() if name != told and self.counted.get(name)
-        ]
+        told = ("fail",) if self.fails else ("pass", "never") if self._is_about_passes else ("pass",)
+        return [(number, words) for name, words in _WORDS.items() if name not in told and (number := self._of(name))]
 
     @property
     def story(self) -> str:
-        total, holding = self.total, self.counted.get("pass", 0)
-        unjudged = sum(self.counted.get(name, 0) for name in _UNJUDGED)
         if self.fails:
-            return f"{self.fails} of {_goldens(total)} {_fails(self.fails)}."
-        if unjudged:
-            return f"No golden fails, but {unjudged} of {total} could not be judged."
-        if still := self.counted.get("open", 0):
+            return f"{self.fails} of {_goldens(self.total)} {_fails(self.fails)}."
+        if unjudged := self._of(*_UNJUDGED):
+            return f"No golden fails, but {unjudged} of {self.total} could not be judged."
+        if still := self._of("open"):
             return f"No golden fails so far; {still} {'is' if still == 1 else 'are'} still running."
+        return self._passes
+
+    @property
+    def _is_about_passes(self) -> bool:
+        return not self._of("fail", "open", *_UNJUDGED)
+
+    @property
+    def _passes(self) -> str:
+        total, holding, never = self.total, self._of("pass"), self._of("never")
         if holding == total:
             return f"All {total} goldens hold." if total > 1 else "Your golden holds."
-        return f"{holding} of {_goldens(total)} {'holds' if holding == 1 else 'hold'}."
+        told = [f"{holding} of {_goldens(total)} {'holds' if holding == 1 else 'hold'}"] if holding else []
+        told += [f"{never if told else _goldens(never)} not run yet"] if never else []
+        return f"{'; '.join(told) or 'All goldens are in quarantine'}."
+
+    def _of(self, *names: str) -> int:
+        return sum(self.counted.get(name, 0) for name in names)
 
 
 def standing_of(project: Project) -> Standing:
