@@ -228,7 +228,7 @@ def ends_at_answer(call: ModelCall) -> bool:
     newest = seen_message(call.history.message, step=0) if call.history else None
     if newest is None or newest.message.get("kind") != "response":
         return False
-    return {part.get("part_kind") for part in newest.parts} <= {"text", "thinking"}
+    return all(part.get("part_kind") in ("text", "thinking") for part in newest.parts)
 
 
 def user_turns(history: History | None) -> int:
