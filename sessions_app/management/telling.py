@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sessions_app import models
 from sessions_app.core.clipping import clipped
 from sessions_app.core.errors import StoredBytesMissing
+from sessions_app.core.fork.expected_words import met_in_words
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run
@@ -19,7 +20,6 @@ from sessions_app.queries.forks import expectation_words
 from sessions_app.services.reports import report_of
 
 SHOWN = 200
-_MET = {True: "met", False: "not met", None: "read the outcome"}
 
 
 def printable(text: str) -> str:
@@ -118,7 +118,7 @@ def _report_words(replay: Replay) -> str | None:
 def _ending(replay: Replay, made: models.Run | None) -> Iterator[str]:
     """Of what has ended; a fork that waits for an answer has not."""
     if words := expectation_words(replay):
-        yield f"expected: {words}: {_MET[replay.expectation_met]}"
+        yield f"expected: {words}: {met_in_words(replay.expectation_met, replay.unproven_source)}"
     if made is not None:
         outcome = made.output_preview or made.error_preview
         yield f"ended with: {short(outcome)}" if outcome else "ended without an outcome"

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 
 from sessions_app.core.replay.words import is_in_part
+from sessions_app.core.run import StepSource
 from sessions_app.models.contents import RunContent
 from sessions_app.models.projects import Project
 from sessions_app.models.recordings import Run, Session
@@ -196,6 +197,12 @@ class Replay(models.Model):
     def shown_verdict(self) -> str | None:
         """The verdict, or `partial`: where the recording ends, how the replay stopped there is no news."""
         return "partial" if self.is_in_part else self.verdict
+
+    @property
+    def unproven_source(self) -> StepSource | None:
+        """Whose answer the outcome of a fork rests on where it does not follow from the change."""
+        found: StepSource | None = (self.facts.get("expectation") or {}).get("source")
+        return found
 
     @property
     def is_over(self) -> bool:

@@ -130,4 +130,5 @@ def _attempt(replay: models.Replay, of_fork: str) -> Attempt:
         has_stops=bool(replay.order.get("breakpoints")),
         expectation=expectation_words(replay),
         met=replay.expectation_met,
+        unproven_source=replay.unproven_source,
     )

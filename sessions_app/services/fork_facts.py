@@ -25,6 +25,7 @@ def fork_facts(replay: Replay, run: RecordedRun) -> ForkFacts | None:
         expected=expected.words if expected else None,
         unmet=expected.unmet if expected else "",
         met=replay.expectation_met,
+        unproven_source=replay.unproven_source,
         seen=(replay.facts.get("expectation") or {}).get("seen"),
         steps=forked_steps(replay),
         asked=_asked(replay),

@@ -44,7 +44,7 @@ def replay_state(replay: Replay) -> SafeString:
     """How a replay ended, with the step that it stopped at; its state while it has not ended. Of a fork from which
     something was expected, whether that came: that it differs is no news."""
     if replay.expectation_met is not None:
-        return state("expectation", expectation_of(replay.expectation_met))
+        return state("expectation", expectation_of(replay.expectation_met, replay.unproven_source))
     if not replay.verdict:
         return state("replay", replay.state)
     stop = replay.stopped_at if replay.shown_verdict == "unknown_from_step" else None

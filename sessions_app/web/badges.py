@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.core.fork.expected_words import UNPROVEN, ended_in_words
+from sessions_app.core.run import StepSource
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class State:
@@ -80,10 +83,23 @@ SOURCE_MEANS = {
     "unknown": "no answer was known; the replay stopped there",
 }
 
+
+def _ended(met: bool | None, source: StepSource | None) -> State:
+    """As it looks where it is proven; else in the colour of what is not."""
+    icon, css = {True: ("check", "reproduced"), False: ("x", "error"), None: ("eye", "ok")}[met]
+    is_proven = met is None or source is None
+    return State(word=ended_in_words(met, source), icon=icon, css=css if is_proven else "partial")
+
+
+def expectation_of(met: bool | None, source: StepSource | None) -> str:
+    """The key of `EXPECTATIONS`: `met`, `not_met_by_hand`."""
+    if met is None:
+        return "open"
+    return "_".join(filter(None, ("met" if met else "not_met", source)))
+
+
 EXPECTATIONS = {
-    "met": State(word="as expected", icon="check", css="reproduced"),
-    "not_met": State(word="not as expected", icon="x", css="error"),
-    "open": State(word="read the outcome", icon="eye", css="ok"),
+    expectation_of(met, source): _ended(met, source) for met in (True, False, None) for source in (None, *UNPROVEN)
 }
 """Whether a fork ended as it was expected to; `open` where only a person can say."""
 
@@ -145,8 +161,3 @@ def state_of(table: str, value: str | None) -> State:
         return UNKNOWN
     known = TABLES[table].get(value)
     return known or State(word=value.replace("_", " "), icon=UNKNOWN.icon, css=UNKNOWN.css)
-
-
-def expectation_of(met: bool | None) -> str:
-    """The key of `EXPECTATIONS`."""
-    return "open" if met is None else "met" if met else "not_met"

@@ -113,6 +113,7 @@ def test_a_rule_ends_the_twenty_searches_after_two_steps():
         "words": "at most 3 calls of search_docs",
         "met": True,
         "seen": "search_docs was called 1 ×.",
+        "source": None,
     }
 
 
@@ -300,6 +301,34 @@ def test_played_on_answers_say_that_they_were_recorded_for_another_request(chang
     assert result.facts["sources"] == {"recorded": 2, ANOTHER: 3}
     assert result.verdict == "diverged"
     assert (unchanged.verdict, sources(as_recorded)) == ("reproduced", ["recorded"] * 5)
+
+
+@pytest.mark.parametrize(
+    ("answer", "source"),
+    [
+        ({"on_difference": "play_on"}, ANOTHER),
+        ({"by_hand": True}, "by_hand"),
+    ],
+)
+def test_an_outcome_that_does_not_follow_from_the_change_says_whose_answer_it_rests_on(answer, source):
+    """It was expected, and could not fail. Control: an answer by hand to a tool is what is tried out."""
+    run, change = example("cancel_bug"), {"kind": "instructions", "value": "NEVER cancel anything."}
+    text = {"text": "cancelled, as before"}
+    stop = forked(run, 3, change)[0].stopped
+    given = [{"at": stop["at"], "asked": stop["asked"], "answer": text}] if answer.pop("by_hand", False) else []
+
+    result, _ = forked(run, 3, change, answers=given, expect={"contains": "cancel"}, **answer)
+
+    assert result.verdict == "diverged"
+    assert (result.facts["expectation"]["met"], result.facts["expectation"]["source"]) == (True, source)
+
+
+def test_an_outcome_that_is_recorded_for_its_request_rests_on_nothing_else():
+    same = {"kind": "model", "value": {"model": "gpt-4o"}}
+
+    result, _ = forked(example("cancel_bug"), 3, same, expect={"ends_within": 20})
+
+    assert (result.facts["expectation"]["met"], result.facts["expectation"]["source"]) == (True, None)
 
 
 def test_a_recorded_answer_to_the_same_call_is_recorded_whoever_asked_for_it():

@@ -132,6 +132,20 @@ def test_a_fork_decides_until_a_plain_replay_reproduced():
     assert workflow(facts(fork(1, met=False))).reproduces is False
 
 
+def test_a_fork_whose_outcome_does_not_follow_from_its_change_decides_nothing_and_is_no_fix():
+    old = fork(2, met=True, unproven_source="recorded_for_another_request")
+    written = fork(3, met=False, unproven_source="by_hand")
+
+    found = workflow(facts(replay(1), old, written))
+
+    assert workflow(facts(old, written)).reproduces is None
+    assert found.steps[6].words.startswith("No fork has shown a fix yet.")
+    assert outcome_words(old) == "fork #2 at step 2 ended as expected, with the old answer: it asks back"
+    assert outcome_words(written) == (
+        "fork #3 at step 2 did not end as expected, with an answer written by hand: it asks back"
+    )
+
+
 def test_a_fork_of_which_nothing_was_expected_decides_nothing():
     assert workflow(facts(fork(1))).reproduces is None
     assert deciding([replay(1, "diverged"), fork(2)]) == replay(1, "diverged")

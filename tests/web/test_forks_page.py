@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from sessions_app.models import Replay
 from tests.proofs import make_proof
@@ -68,6 +69,48 @@ def test_each_step_after_the_fork_says_who_answered_it(shop, parent, bob):
     assert answers.count("<li>") == 2
     assert "<span>by hand</span>" in answers
     assert "<span>borrowed</span>" in answers
+
+
+# --- an outcome that does not follow from the change ----------------------------------------------
+
+
+WITH_WORDS = [
+    ("recorded_for_another_request", "s expected, with the old answer"),
+    ("by_hand", "s expected, with an answer written by hand"),
+]
+
+
+def make_unproven(parent, source, **columns):
+    expectation: dict[str, Any] = FACTS["expectation"]
+    facts = FACTS | {"expectation": expectation | {"source": source}}
+    return make_fork(parent, facts=facts, produced_run=load_forked(parent.project), **columns)
+
+
+@pytest.mark.parametrize(("source", "words"), WITH_WORDS)
+def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven(shop, parent, bob, source, words):
+    """On every page, in words and without the green of a proof."""
+    replay = make_unproven(parent, source, finished_at=timezone.now())
+    session = reverse("session", args=["shop", parent.session.session_id])
+    places = [session, reverse("replays", args=["shop"]), reverse("project", args=["shop"])]
+
+    page = page_of(bob, replay)
+
+    assert f"A{words}: the outcome contains" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    assert 'class="report-verdict verdict-unproven"' in page
+    for text in [page, forks_of(bob, parent), *(bob.get(each).content.decode() for each in places)]:
+        assert f"<span>a{words}</span>" in text
+        assert "<span>as expected</span>" not in text
+    assert f"A{words}: " in report_of(bob, replay, "md")
+    assert f"met, {words.split(', ')[1]}" in report_of(bob, replay, "txt")
+
+
+@pytest.mark.parametrize(("source", "words"), WITH_WORDS)
+def test_what_an_old_or_written_answer_did_not_meet_is_not_shown_as_proven_either(shop, parent, bob, source, words):
+    page = page_of(bob, make_unproven(parent, source, expectation_met=False))
+
+    assert f"Not a{words}: the outcome does not contain" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    assert f"<span>not a{words}</span>" in page
+    assert "verdict-unproven" in page
 
 
 SAME_COURSE = {

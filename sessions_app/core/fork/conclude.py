@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sessions_app.core.compare.json_diff import MISSING, differences
 from sessions_app.core.compare.runs import Comparison, compare_runs, rules_for
+from sessions_app.core.fork.expected_words import unproven_source
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.produce import forked_run
@@ -162,7 +164,7 @@ def _facts(plan: ForkPlan, order: Order, made: Run, state: ForkState, stopped: S
         "lint": [*plan.lint, *state.notes],
         "steps_after": sum(step.kind != "other" and step.index > (order.at_step or 0) for step in made.steps),
         "links": links,
-        "expectation": _expectation(order, made),
+        "expectation": _expectation(order, made, new),
     }
 
 
@@ -177,8 +179,8 @@ def _answered(made: Run, stopped: Stopped | None) -> tuple[Step, ...]:
     return made.steps[: stopped.stop.step - 1] if stopped is not None and is_paused else made.steps
 
 
-def _expectation(order: Order, made: Run) -> JsonObject | None:
+def _expectation(order: Order, made: Run, new: Sequence[Step]) -> JsonObject | None:
     if order.expect is None:
         return None
     judged = order.expect.judge(made, order.at_step or 0)
-    return {"words": order.expect.words, "met": judged.met, "seen": judged.words}
+    return {"words": order.expect.words, "met": judged.met, "seen": judged.words, "source": unproven_source(new)}

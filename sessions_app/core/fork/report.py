@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sessions_app.core.clipping import shortened
+from sessions_app.core.fork.expected_words import ended_in_words, met_in_words
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.proof import OutcomeKind, Proof
+from sessions_app.core.run import StepSource
 
 STEPS_IN_WORDS = 30
 SEEN_IN_WORDS = 160
-MET_WORDS = {True: "met", False: "not met", None: "read the outcome"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +92,8 @@ class ForkFacts:
     """What is true of the fork where it did not meet what was expected."""
     met: bool | None = None
     """None when only a person can say."""
+    unproven_source: StepSource | None = None
+    """Whose answer the outcome rests on where it does not follow from the change."""
     seen: str | None = None
     steps: tuple[ForkedStep, ...] = ()
     asked: str | None = None
@@ -103,7 +106,7 @@ class ForkFacts:
         rows = [("Forked at step", str(self.at_step)), ("Changes", "; ".join(self.changes) or "none")]
         rows += [("Hypothesis", self.hypothesis)] if self.hypothesis else []
         if self.expected is not None:
-            rows.append(("Expected", f"{self.expected}: {MET_WORDS[self.met]}"))
+            rows.append(("Expected", f"{self.expected}: {met_in_words(self.met, self.unproven_source)}"))
         return [*rows, ("Samples", self.samples.words)] if self.samples else rows
 
     @property
@@ -136,7 +139,7 @@ def fork_in_words(
     if fork.samples is not None:
         return fork.samples.words
     if fork.met is not None:
-        return f"As expected: {fork.expected}" if fork.met else _not_as_expected(fork)
+        return f"{ended_in_words(fork.met, fork.unproven_source).capitalize()}: {_judged(fork)}"
     kind = proof.outcome_kind if proof else None
     if verdict == "reproduced" and proof and proof.is_reproduction:
         return f"Same course: the same {_steps(proof.same_steps)} and the same {kind} as without the change"
@@ -145,9 +148,11 @@ def fork_in_words(
     return f"{'Different course' if fork.changes else 'Continued'}: ended {_ending(kind)} after {_steps(steps)}"
 
 
-def _not_as_expected(fork: ForkFacts) -> str:
+def _judged(fork: ForkFacts) -> str:
+    if fork.met:
+        return fork.expected or ""
     seen = shortened(fork.seen, SEEN_IN_WORDS) if fork.seen else ""
-    return f"Not as expected: {fork.unmet}{f'. {seen}' if seen else ''}"
+    return f"{fork.unmet}{f'. {seen}' if seen else ''}"
 
 
 def _ending(kind: OutcomeKind | None) -> str:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sessions_app.core.fork.expected_words import with_source
+from sessions_app.core.run import StepSource
+
 AttemptKind = Literal["replay", "fork"]
 
 
@@ -27,6 +30,8 @@ class Attempt:
     expectation: str = ""
     """What was expected of a fork, in words; empty where nothing was."""
     met: bool | None = None
+    unproven_source: StepSource | None = None
+    """Of a fork, whose answer its outcome rests on where it does not follow from the change."""
 
 
 NOT_REPRODUCED = {
@@ -65,11 +70,12 @@ def _heard(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
 
 
 def reproduces(attempt: Attempt) -> bool | None:
-    """None when it says nothing: it is open, was cancelled, or is a fork of which nothing was expected."""
+    """None when it says nothing: it is open, was cancelled, or is a fork of which nothing was expected or
+    whose outcome does not follow from its change."""
     if not attempt.is_over:
         return None
     if attempt.kind == "fork":
-        return attempt.met
+        return None if attempt.unproven_source else attempt.met
     if attempt.verdict in SAYS_NOTHING:
         return None
     return True if attempt.verdict == "reproduced" else False if attempt.verdict in NOT_REPRODUCED else None
@@ -94,4 +100,5 @@ def _outcome(attempt: Attempt) -> str:
 def _fork_outcome(attempt: Attempt) -> str:
     if attempt.met is None:
         return "finished" if attempt.verdict in ("diverged", "reproduced") else "did not finish"
-    return f"{'ended' if attempt.met else 'did not end'} as expected: {attempt.expectation}"
+    ended = f"{'ended' if attempt.met else 'did not end'} as expected"
+    return f"{with_source(ended, attempt.unproven_source)}: {attempt.expectation}"

@@ -260,7 +260,7 @@ def _of_world(facts: Facts, answer: bool | None, failed: list[Attempt]) -> tuple
 
 def _fix(facts: Facts, answer: bool | None) -> WorkflowStep:
     decider = deciding(facts.attempts)
-    proven = [each for each in facts.attempts if each.kind == "fork" and each.met and each is not decider]
+    proven = [each for each in facts.attempts if each.kind == "fork" and reproduces(each) and each is not decider]
     green = [golden for golden in facts.goldens if golden.is_green]
     told = green or list(facts.goldens)
     fork = "A fork ended as expected." if proven else "No fork has shown a fix yet."

@@ -79,7 +79,7 @@ def fork_context(project: Project, replay: Replay, fork: ForkFacts | None) -> di
         **code_context(replay),
         **samples_context(project, facts),
         "fork": fork,
-        "expectation": expectation_of(fork.met),
+        "expectation": expectation_of(fork.met, fork.unproven_source),
         "started_from": started,
         "started_digest": _short(started.get("state_digest")),
         "history_digest": _short(started.get("history_digest")),

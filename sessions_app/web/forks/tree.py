@@ -88,7 +88,7 @@ def _shown(project: Project, run: Run, row: ForkRow, reproduced: Run | None) -> 
 
 def _expectation(row: ForkRow) -> str | None:
     has_ended = row.replay.verdict in ("diverged", "reproduced") and not row.replay.is_sampled
-    return expectation_of(row.met) if row.expectation and has_ended else None
+    return expectation_of(row.met, row.replay.unproven_source) if row.expectation and has_ended else None
 
 
 def _diff(project: Project, row: ForkRow) -> str | None:

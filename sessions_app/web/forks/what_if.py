@@ -221,7 +221,7 @@ def _result(project: Project, desk: Desk, replay: Replay) -> dict[str, Any]:
         "replay": replay,
         "made": made,
         "asked": asked_for(replay),
-        "expectation": expectation_of(replay.expectation_met),
+        "expectation": expectation_of(replay.expectation_met, replay.unproven_source),
         "is_live": not replay.is_over and replay.state != ReplayState.PAUSED,
         "rows": rows[:ROWS],
         "more": len(rows) > ROWS,

@@ -136,8 +136,10 @@ _GOLDEN_CSS: dict[Result, str] = {
 
 
 def verdict_css(replay: Replay) -> str:
-    """Of a fork the expectation tells, of any other replay the verdict."""
+    """Of a fork the expectation tells, where it is proven; of any other replay the verdict."""
     if is_fork(replay) and replay.verdict in ("reproduced", "diverged"):
+        if replay.expectation_met is not None and replay.unproven_source:
+            return "unproven"
         return {True: "reproduced", False: "failed", None: "diverged"}[replay.expectation_met]
     return "stopped" if replay.is_in_part else css_of(replay.verdict)
 
