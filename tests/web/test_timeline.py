@@ -67,6 +67,14 @@ def test_it_says_first_what_the_run_waited_for(shop, bob):
     assert "critical path (thick bars) 7 of 8 steps" in words
 
 
+def test_it_takes_as_long_as_the_head_says(shop, bob):
+    """A run ends a moment after its last step."""
+    page = timeline_of(bob, load_record(shop, steps=trip(), duration_ms=272_000))
+
+    assert match(r'<p class="tl-story"><strong>([^<]*)<', page) == "4 min 32 s"
+    assert "between steps <strong>22.00 s" in page
+
+
 def test_each_step_has_a_bar_where_it_ran_and_the_smallest_is_seen(shop, bob):
     page = timeline_of(bob, load_record(shop, steps=trip()))
 

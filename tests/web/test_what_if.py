@@ -107,6 +107,22 @@ def test_what_came_of_it_stands_beside_what_was_recorded(bob, run):
     assert words.index("Which order?") > words.index("lookup_order")
 
 
+def test_the_head_of_the_session_lists_the_fork_without_a_reload(bob, run):
+    fork = make_fork(run)
+    session = reverse("session", args=[run.project.slug, run.session.session_id])
+    step = reverse("step", args=[run.project.slug, run.session.session_id, 2])
+
+    def brought(to):
+        headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{to}"}
+        return bob.get(f"{part(run, 2)}?what_if={fork.replay_id}", headers=headers).content.decode()
+
+    head = re.search(r'<section class="tried".*?</section>', brought(session), re.DOTALL)
+    assert head is not None
+    assert 'hx-swap-oob="true"' in head[0]
+    assert f"fork #{fork.number}" in head[0]
+    assert 'class="tried"' not in brought(step)
+
+
 def test_a_stop_is_answered_where_it_is_shown(bob, run):
     fork = make_waiting(run)
 

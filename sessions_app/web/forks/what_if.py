@@ -41,6 +41,7 @@ from sessions_app.web.live import live_part_of
 from sessions_app.web.replays.answer_forms import answer_form
 from sessions_app.web.replays.stops import stop_context
 from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of
+from sessions_app.web.sessions.tried import tried_context
 
 FORM = "form"
 ROWS = 12
@@ -63,7 +64,15 @@ def _part(request: HtmxHttpRequest, project: Project, session_id: str, n: int) -
     replay = context["what_if"].get("replay")
     if replay is None:
         return render(request, "forks/_what_if.html", context)
-    return live_part_of(request, "forks/_what_if.html", context, [replay.state, replay.verdict, replay.stopped_at])
+    seen = [replay.state, replay.verdict, replay.stopped_at]
+    return live_part_of(request, "forks/_what_if_polled.html", context | _head(request, project, place), seen)
+
+
+def _head(request: HtmxHttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    """What the head of the session lists; the page of a step has no such list."""
+    session = reverse("session", args=[project.slug, place.run.session.session_id])
+    shown_on, *_ = (request.htmx.current_url_abs_path or "").split("?")
+    return tried_context(place.run) if shown_on == session else {}
 
 
 @project_page("member")

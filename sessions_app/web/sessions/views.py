@@ -15,8 +15,7 @@ from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.payload import TEXT, Payload
 from sessions_app.mapping.load import load_run
-from sessions_app.models import Project, Replay, Run
-from sessions_app.models.replays import FORK_MODES
+from sessions_app.models import Project, Run
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.notes import notes_of_session
 from sessions_app.queries.payloads import read_payload
@@ -44,12 +43,12 @@ from sessions_app.web.sessions.restored import (
 )
 from sessions_app.web.sessions.run_ends import shown_ends, shown_instructions
 from sessions_app.web.sessions.step_list import steps_context
+from sessions_app.web.sessions.tried import tried_context
 from sessions_app.web.states.view import state_context
 from sessions_app.web.timeline.view import timeline_context
 from sessions_app.web.traces.views import spans_context
 
 VIEWS = ("steps", "timeline", "messages", "state", "raw")
-REPLAYS = 10
 ANOMALIES = 3
 
 
@@ -75,17 +74,16 @@ def _view(request: HttpRequest, project: Project, place: RunPlace) -> str:
 
 def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:
     run = place.run
-    replays = replays_of(run)
-    made_by = getattr(run, "produced_by", None)
+    tried = tried_context(run)
+    made_by = tried["made_by"]
     return {
         "project": project,
         "section": "sessions",
         **above_steps(request, project, place, view),
         "q": place.query + kept(request, place),
         "kept_find": kept(request, place),
-        "replays": replays,
-        "fork_count": _forks_among(replays),
-        "diff_partners": diff_partners(place, replays),
+        **tried,
+        "diff_partners": diff_partners(place, tried["replays"]),
         "session_replay": newest_of(run.session) if place.is_one_of_many else None,
         "note_lines": note_lines(request.user, project, notes_of_session(run.session)),
         "may_change": has_role(request.user, project, "member"),
@@ -95,11 +93,6 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "curl": curl_of(request, run),
         "recorded_address": run_address(made_by.run, project) if made_by else None,
     }
-
-
-def _forks_among(replays: list[Replay]) -> int | None:
-    """None when there may be more than are listed."""
-    return sum(replay.mode in FORK_MODES for replay in replays) if len(replays) < REPLAYS else None
 
 
 def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:
@@ -146,12 +139,6 @@ def curl_of(request: HttpRequest, run: Run) -> str:
     """The record by the API; the key comes from the shell and never from a page."""
     address = request.build_absolute_uri(f"/api/v1/runs/{quote(run.run_id, safe='')}/record")
     return f'curl -H "Authorization: Bearer $REPLAY_KEY" {shlex.quote(address)}'
-
-
-def replays_of(run: Run) -> list[Replay]:
-    """Without those of goldens, which have pages of their own."""
-    found = run.replays.filter(is_golden=False).select_related("requested_by", "produced_run")
-    return list(found.order_by("-pk")[:REPLAYS])
 
 
 def _flags(kit: list[dict[str, str]]) -> str | None:

@@ -24,7 +24,8 @@ from sessions_app.web.render.payloads import guess, show
 from sessions_app.web.run_pages import RunPlace
 from sessions_app.web.sessions.messages import messages_context
 from sessions_app.web.sessions.step_list import steps_context
-from sessions_app.web.sessions.views import above_steps, replays_of
+from sessions_app.web.sessions.tried import replays_of
+from sessions_app.web.sessions.views import above_steps
 from sessions_app.web.steps.views import step_context
 from sessions_app.web.timeline.view import timeline_context
 

@@ -64,7 +64,7 @@ def timeline_context(request: HttpRequest, project: Project, place: RunPlace) ->
     facts = {
         "has_times": bool(times),
         "is_time": is_time,
-        "spent": _spent(steps, path, len(times)),
+        "spent": _spent(steps, path, len(times), _took(place)),
         "q_axis": place.query + ("view=timeline&axis=step" if is_time else "view=timeline"),
     }
     if not shown["rows"]:
@@ -107,16 +107,22 @@ def _known_steps(place: RunPlace) -> Sequence[StepSummary]:
 # --- where the time went -----------------------------------------------------------------------
 
 
-def _spent(steps: Sequence[StepSummary], path: Sequence[Stretch], placed: int) -> TimeSpent | None:
-    """None where no time was recorded."""
-    total = sum(stretch.length for stretch in path)
-    if not total:
+def _took(place: RunPlace) -> float:
+    """What the head of the page says; a restored run has not ended."""
+    return place.run.duration_ms or 0 if until_of(place) is None else 0
+
+
+def _spent(steps: Sequence[StepSummary], path: Sequence[Stretch], placed: int, took: float) -> TimeSpent | None:
+    """None where no time was recorded. A run goes on for a moment after its last step: no step ran then."""
+    on_path = sum(stretch.length for stretch in path)
+    if not on_path:
         return None
+    total = max(on_path, took)
     rows = {step.index: step for step in steps}
     waited: defaultdict[int, float] = defaultdict(float)
     for stretch in path:
         waited[stretch.step.index if stretch.step else 0] += stretch.length
-    between = waited.pop(0, 0.0)
+    between = waited.pop(0, 0.0) + total - on_path
     longest = sorted(waited, key=lambda index: (-waited[index], index))[:LONGEST]
     return TimeSpent(
         total_ms=total,

@@ -1,0 +1,26 @@
+"""What was tried with a run: its replays and forks, as the head of its session lists them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessions_app.models import Replay, Run
+from sessions_app.models.replays import FORK_MODES
+
+REPLAYS = 10
+
+
+def tried_context(run: Run) -> dict[str, Any]:
+    replays = replays_of(run)
+    return {"replays": replays, "fork_count": _forks_among(replays), "made_by": getattr(run, "produced_by", None)}
+
+
+def replays_of(run: Run) -> list[Replay]:
+    """Without those of goldens, which have pages of their own."""
+    found = run.replays.filter(is_golden=False).select_related("requested_by", "produced_run")
+    return list(found.order_by("-pk")[:REPLAYS])
+
+
+def _forks_among(replays: list[Replay]) -> int | None:
+    """None when there may be more than are listed."""
+    return sum(replay.mode in FORK_MODES for replay in replays) if len(replays) < REPLAYS else None
