@@ -12,12 +12,11 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 
 from sessions_app import models
-from sessions_app.core.clipping import unescaped
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run
-from sessions_app.core.search.words import spaced
+from sessions_app.core.search.run_text import searched_text
 from sessions_app.mapping import payloads
 from sessions_app.mapping.bases import find_base, numbers_of
 from sessions_app.mapping.binary_rows import binary_cursor
@@ -30,8 +29,6 @@ from sessions_app.services.tags import MOST
 
 _TEXT = TextField()
 _ID = CharField(max_length=512)
-_SEARCH_CHARACTERS = 100_000
-"""How much of a run's texts the full-text index reads; a tsvector holds 1 MB at most."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,7 +197,7 @@ def _written(project: models.Project, run: Run, digest: str, source: bytes | Non
         "content": _content(project, run, digest, received),
         "content_digest": digest_bytes(digest),
         "source_digest": received and digest_bytes(received.digest),
-        "search": SearchVector(Value(_searchable(run), output_field=_TEXT), config="simple"),
+        "search": SearchVector(Value(clean(searched_text(run)), output_field=_TEXT), config="simple"),
     }
     return {**columns, **facts}
 
@@ -241,12 +238,3 @@ def delete_empty(sessions: Collection[int]) -> None:
     """Those of these sessions that have no runs. A run that is being stored holds its session: it is waited for."""
     held = models.Session.objects.filter(pk__in=sessions).order_by("pk").select_for_update()
     models.Session.objects.filter(pk__in=[session.pk for session in held], runs=None).delete()
-
-
-def _searchable(run: Run) -> str:
-    """Input, output, errors and ids: what a person types into the query bar."""
-    ids = [run.run_id, run.session_id, run.user_id, run.tenant_id, run.code.commit]
-    errors = [run.error, *(step.error for step in run.steps)]
-    texts = [unescaped(p.as_text()) if p.is_json else p.as_text() for p in (run.input, run.output) if p is not None]
-    words = [f"{e.type or ''} {e.message or ''}" for e in errors if e is not None]
-    return spaced(clean("\n".join([text for text in ids if text] + texts + words)[:_SEARCH_CHARACTERS]))

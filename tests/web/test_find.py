@@ -1,11 +1,14 @@
 """From any id to its page, for one's own projects alone."""
 
+import json
 import re
 
 import pytest
 
 from sessions_app.core.search.id_words import id_candidates
 from sessions_app.models import Replay, SavedQuery
+from sessions_app.services.ingest import ingest_document
+from tests.builders import make_record, make_tool_step
 from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
 from tests.web.records import load_record
 
@@ -166,3 +169,29 @@ def test_the_top_box_offers_pages_saved_queries_and_help(shop, bob):
     assert ("/p/shop/sessions?q=anomaly%3Amany_tool_calls", "&lt;b&gt;loops") in offered
     assert ("/me#keys-list", "Keyboard shortcuts") in offered
     assert "secret" not in page
+
+
+FAILED_STEPS = {
+    "gateway": {"error": {"type": "GatewayTimeout", "message": "no answer"}},
+    "ShareLock": {"error": {"type": None, "message": "Process 812 waits for ShareLock"}},
+    "deadlock": {"error": {"type": "E", "message": "x"}, "result": "deadlock detected"},
+    "unreachable": {"result": {"ok": False, "reason": "host unreachable"}},
+}
+
+
+@pytest.mark.parametrize("word", FAILED_STEPS)
+def test_words_of_a_failed_step_find_its_session(shop, bob, word):
+    document = make_record("r1", make_tool_step(**FAILED_STEPS[word]), output="Done.", input="x " * 60_000)
+    ingest_document(shop, json.dumps(document).encode())
+
+    found = bob.get("/find", {"q": word})["Location"]
+    assert found == f"/p/shop/sessions?q={word}"
+    assert "/p/shop/s/r1" in bob.get(found).content.decode()
+
+
+def test_what_a_tool_answered_that_did_not_fail_is_not_searched_and_the_page_says_so(shop, bob):
+    document = make_record("r1", make_tool_step(result="All quiet"))
+    ingest_document(shop, json.dumps(document).encode())
+
+    page = bob.get("/find", {"q": "quiet"}).content.decode()
+    assert "Results of tools that did not fail are searched on the page of a session." in page

@@ -21,3 +21,12 @@ def _pairs(run: str) -> list[str]:
 def is_one_unspaced(text: str) -> bool:
     """One character, which begins a pair wherever another one follows it."""
     return len(text) == 1 and _UNSPACED.fullmatch(text) is not None
+
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def with_parts(text: str) -> str:
+    """Followed by the words of the names in it: `GatewayTimeout` is found by `gateway` too."""
+    parts = _HUMP.sub(" ", text)
+    return text if parts == text else f"{text} {parts}"
