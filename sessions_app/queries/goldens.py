@@ -10,7 +10,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from sessions_app.core.goldens.results import WORST_FIRST, Result, worst_of
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode
-from sessions_app.queries.forks import agent_of
+from sessions_app.queries.forks import agent_of, sources_of
 
 _ANCESTORS = 8
 _RELATIVES = 20
@@ -40,6 +40,22 @@ def _ancestors(run: Run) -> list[Run]:
         found.append(parent)
         name = parent.parent_run_id
     return found
+
+
+def known_runs(golden: Golden) -> tuple[list[str], list[str]]:
+    """On which it fails, and on which it passes. A run and a replay that reproduced it are one."""
+    names = [*golden.fails_on, *golden.passes_on]
+    replays = Replay.objects.filter(project=golden.project_id, verdict="reproduced", produced_run__run_id__in=names)
+    same = set(replays.filter(run__run_id__in=names).values_list("produced_run__run_id", flat=True))
+    return [name for name in golden.fails_on if name not in same], [
+        name for name in golden.passes_on if name not in same
+    ]
+
+
+def answered_by_hand(runs: Sequence[Run]) -> set[int | None]:
+    """Keys of those in which somebody wrote an answer."""
+    replays = Replay.objects.filter(produced_run__in=runs).only("produced_run", "facts")
+    return {replay.produced_run_id for replay in replays if sources_of(replay).get("by_hand")}
 
 
 def goldens_of(project: Project) -> QuerySet[Golden]:

@@ -178,6 +178,32 @@ def test_a_golden_shows_the_bad_run_beside_the_good_one(bob, shop, bad):
     assert "No known run passes" not in page.content.decode()
 
 
+def test_a_replay_of_a_known_run_is_no_second_one_and_an_answer_by_hand_is_named(bob, shop, bad):
+    fields = {"origin": "fork", "parent": {"run_id": "bad", "step": 1}}
+    good, again = (
+        run_of(shop, "good", "Order #4398 is shipped.", **fields),
+        run_of(shop, "again", "Order #4421 is shipped.", **fields),
+    )
+    for number, (made, verdict, source) in enumerate(
+        [(good, "diverged", "by_hand"), (again, "reproduced", "recorded")], 1
+    ):
+        facts = {"sources": {source: 1}}
+        made_by = {"produced_run": made, "verdict": verdict, "facts": facts, "state": "done"}
+        Replay.objects.create(project=shop, run=bad, content=bad.content, number=number, **made_by)
+    golden = keep(bad, replay={"mode": "code", "on_difference": "play_on"})
+    assert golden.fails_on == ["bad", "again"]
+
+    page, listed = (
+        words_of(bob.get(reverse(*address)))
+        for address in (("golden", None, ["shop", golden.golden_id]), ("goldens", None, ["shop"]))
+    )
+
+    assert "Fails on 1 known run and passes on 1." in page
+    assert "good with an answer written by hand" in page
+    assert page.count("written by hand") == 1
+    assert "failed and passed, not yet because of your code" in listed
+
+
 def test_a_warning_stays_on_the_page(bob, bad):
     golden = keep(bad, replay={"mode": "recording"})
 

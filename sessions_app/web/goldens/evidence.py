@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replay_goldens.checks import Judged
@@ -11,6 +11,7 @@ from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Run
+from sessions_app.queries.goldens import answered_by_hand
 from sessions_app.services.goldens import judge_run, outcome_of
 
 OUTCOMES = {True: "pass", False: "fail", None: "nothing_covered"}
@@ -22,6 +23,8 @@ class Column:
 
     run: Run
     judged: Sequence[Judged]
+    is_by_hand: bool
+    """Whether somebody wrote one of its answers, so that it says nothing of the code."""
 
     @property
     def outcome(self) -> str:
@@ -33,15 +36,15 @@ class Column:
         return [(OUTCOMES[each.seen.passed], each.seen.words) for each in self.judged]
 
 
-def columns_of(runs: Iterable[Run], checks: Sequence[Check], scene: Run) -> list[Column]:
+def columns_of(runs: Sequence[Run], checks: Sequence[Check], scene: Run) -> list[Column]:
     """Without runs whose bytes are gone."""
-    played = load_run(scene)
-    return [column for run in runs if (column := _column(run, checks, played)) is not None]
+    played, by_hand = load_run(scene), answered_by_hand(runs)
+    return [column for run in runs if (column := _column(run, checks, played, run.pk in by_hand)) is not None]
 
 
-def _column(run: Run, checks: Sequence[Check], scene: RecordedRun) -> Column | None:
+def _column(run: Run, checks: Sequence[Check], scene: RecordedRun, is_by_hand: bool) -> Column | None:
     try:
-        return Column(run=run, judged=judge_run(run, checks, scene))
+        return Column(run=run, judged=judge_run(run, checks, scene), is_by_hand=is_by_hand)
     except StoredBytesMissing:
         return None
 

@@ -28,6 +28,7 @@ from sessions_app.queries.goldens import (
     golden_run_by_id,
     golden_runs,
     goldens_of,
+    known_runs,
     last_runs,
     live_goldens,
 )
@@ -139,12 +140,14 @@ def _live_budget(row: Golden) -> str:
 
 def _evidence(row: Golden) -> dict[str, Any]:
     """The first run that it fails on beside the newest that it passes on; the scene, where it is neither."""
-    names = [*row.fails_on[:1], *row.passes_on[-1:]] or [row.run.run_id]
+    fails_on, passes_on = known_runs(row)
+    names = [*fails_on[:1], *passes_on[-1:]] or [row.run.run_id]
     found = Run.objects.filter(project=row.project_id, run_id__in=names).select_related("session", "project")
     by_name = {run.run_id: run for run in found}
     checks = read_checks(row.checks)
     columns = columns_of([by_name[name] for name in names if name in by_name], checks, row.run)
-    return {"columns": columns, "checks": by_check(checks, columns)}
+    known = {"fails_on": fails_on, "passes_on": passes_on}
+    return {"columns": columns, "checks": by_check(checks, columns), **known}
 
 
 # --- doing -------------------------------------------------------------------------------------
