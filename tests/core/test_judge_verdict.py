@@ -1,6 +1,7 @@
 """Which runs can be replayed, and to which step."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -145,6 +146,17 @@ def test_outcome_that_no_replay_can_come_to_by_itself_is_told(steps, fields, cod
     run = make_run(*steps, **{"output": payload(OUTPUT) if len(steps) > 1 else payload(ANSWER), **fields})
 
     assert shown(run) == ("replayable_to_step", len(steps), [code])
+
+
+def test_an_error_behind_a_model_call_that_failed_is_not_said_to_follow_an_answer():
+    failed = replace(model(None), error=ErrorInfo(type="RateLimitError", message="429: rate limit reached"))
+    run = make_run(model(), tool(), failed, output=None, status="error", error=replace(TIMEOUT, type="RateLimitError"))
+
+    [reason] = judge(run).reasons
+
+    assert reason.code == "error_outside_loop"
+    assert reason.message.startswith("Step 3 (")
+    assert "failed, and the run ended with RateLimitError in other words" in reason.message
 
 
 @pytest.mark.parametrize("outcome", [None, "deferred", "unapproved"])

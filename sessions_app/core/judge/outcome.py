@@ -101,8 +101,17 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
             return _behind(run, untold, "model_answer_missing", message)
         if error.type == LIMIT_REACHED or not may_be_outcome(run, call):
             return None
-    message = f"The run ended with {error.type or 'an error'} after the last answer; no replay runs what raised it."
-    return _behind(run, untold, "error_outside_loop", lacking or message)
+    return _behind(run, untold, "error_outside_loop", lacking or _raised_by_code(step, error))
+
+
+def _raised_by_code(step: Step, error: ErrorInfo) -> str:
+    name = error.type or "an error"
+    if step.error is not None:
+        return (
+            f"S{step_name(step)[1:]} failed, and the run ended with {name} in other words; "
+            "no replay runs what raised it."
+        )
+    return f"The run ended with {name} after the last answer; no replay runs what raised it."
 
 
 _OF_TOOL_GUARDRAILS = ("ToolInputGuardrail", "ToolOutputGuardrail")
