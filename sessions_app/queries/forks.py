@@ -59,8 +59,8 @@ class ForkRow:
 
     @property
     def divergence(self) -> JsonObject | None:
-        """`step` and `path` of the first difference from the parent."""
-        found = self.replay.divergence
+        """`step` and `path` of the first difference from the parent; where a fork stopped is another place."""
+        found = self.replay.facts.get("first_difference") or self.replay.divergence
         return found and {"step": found.get("step"), "path": found.get("path")}
 
     @property

@@ -161,6 +161,27 @@ def test_a_call_that_was_never_recorded_stops_the_fork_and_names_what_differs():
     assert outcome(made) == ("cut_off", None)
 
 
+def test_a_fork_that_stopped_says_where_it_first_differs_beside_where_it_stopped():
+    """Both forks make the same change: the step of their first difference is one."""
+    change = {"kind": "tool_result", "step": 2, "value": "no such order"}
+
+    stopped, _ = forked(example("cancel_bug"), 2, change)
+    played, _ = forked(example("cancel_bug"), 2, change, on_difference="play_on")
+
+    assert (stopped.divergence.step, played.divergence.step) == (3, 2)
+    assert stopped.facts["first_difference"] == {"step": 2, "path": played.divergence.path}
+
+
+@pytest.mark.parametrize(("value", "absent"), [({"docs": [], "count": None}, None), ({"docs": []}, "replayed")])
+def test_a_key_that_a_fork_took_away_is_absent_and_not_null(value, absent):
+    change = {"kind": "tool_result", "step": 2, "value": value}
+
+    result, _ = forked(example("run_xyz789"), 2, change, on_difference="play_on")
+
+    assert (result.divergence.path, result.divergence.replayed) == ("result.count", None)
+    assert result.facts.get("absent") == absent
+
+
 def test_a_fork_goes_on_with_answers_by_hand():
     run, change = example("r_8821"), asks_for_user()
     orders = [{"order": "#4398", "user_id": "u_7710"}]

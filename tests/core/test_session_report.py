@@ -37,7 +37,7 @@ def test_a_session_is_reproduced_only_if_every_run_is():
     assert (whole.state, whole.verdict, whole.words) == ("done", "reproduced", "Reproduced: all 2 runs")
     assert (other.state, other.verdict) == ("done", "diverged")
     assert other.words == (
-        'Not reproduced: run 2 of 3, run_2: Diverged at step 4: user_id in the tool result: missing → "u_7710"'
+        'Not reproduced: run 2 of 3, run_2: Diverged at step 4: user_id in the tool result: absent → "u_7710"'
     )
     assert other.next_action == "Open the diff at the first difference."
     assert whole.next_action is None
@@ -91,14 +91,14 @@ def test_the_report_as_text():
         "Session: chat_1\n"
         "Preset: From the recording\n"
         "Verdict: Not reproduced: run 2 of 2, run_2: "
-        'Diverged at step 4: user_id in the tool result: missing → "u_7710"\n'
+        'Diverged at step 4: user_id in the tool result: absent → "u_7710"\n'
         "Next: Open the diff at the first difference.\n"
         "Session replay: sr_1\n"
         "\n"
         "Runs: 2\n"
         "  1. run_1 attempt 1, rp_1: Reproduced: same 5 steps, same answer\n"
-        '  2. run_2 attempt 1, rp_2: Diverged at step 4: user_id in the tool result: missing → "u_7710"; '
-        'first difference: step 4, result.user_id: recorded missing, replayed "u_7710"'
+        '  2. run_2 attempt 1, rp_2: Diverged at step 4: user_id in the tool result: absent → "u_7710"; '
+        'first difference: step 4, result.user_id: recorded absent, replayed "u_7710"'
     )
 
 

@@ -71,6 +71,30 @@ def test_each_step_after_the_fork_says_who_answered_it(shop, parent, bob):
     assert "<span>borrowed</span>" in answers
 
 
+def test_a_key_that_is_not_there_is_absent_in_the_first_difference_and_not_null(shop, parent, bob):
+    divergence = {"step": 3, "path": "result.error", "recorded": "gateway timeout", "replayed": None}
+    made = make_fork(parent, divergence=divergence, facts=FACTS | {"absent": "replayed"})
+    null = make_fork(parent, 2, divergence=divergence)
+
+    page, other = (match(r"(<h2>First difference.*?</section>)", page_of(bob, each)) for each in (made, null))
+
+    assert ('<span class="none">absent</span>' in page, "null" in page) == (True, False)
+    assert ("absent" in other, "null" in other) == (False, True)
+    assert 'recorded "gateway timeout", replayed absent' in report_of(bob, made, "txt")
+
+
+def test_the_table_of_forks_says_of_each_where_it_first_differs_from_its_parent(shop, parent, bob):
+    facts = FACTS | {"first_difference": {"step": 3, "path": "result.orders"}}
+    make_waiting(parent, facts=facts, produced_run=load_forked(shop))
+    make_fork(parent, 2, produced_run=load_forked(shop, run_id="second"))
+
+    page = forks_of(bob, parent)
+
+    assert "first difference from parent" in page
+    assert page.count(">step 3</a>") == 2
+    assert '<span class="soft">not finished</span>' in page
+
+
 # --- an outcome that does not follow from the change ----------------------------------------------
 
 
@@ -81,8 +105,8 @@ WITH_WORDS = [
 
 
 def make_unproven(parent, source, **columns):
-    expectation: dict[str, Any] = FACTS["expectation"]
-    facts = FACTS | {"expectation": expectation | {"source": source}}
+    expectation = {"words": "the outcome contains 'order id'", "met": True, "seen": None, "source": source}
+    facts = FACTS | {"expectation": expectation}
     return make_fork(parent, facts=facts, produced_run=load_forked(parent.project), **columns)
 
 

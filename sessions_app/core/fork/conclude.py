@@ -20,7 +20,7 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.ending import Ending, missed_facts, missed_field
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
 from sessions_app.core.replay.model_part import model_of_fork
-from sessions_app.core.replay.observed import Divergence, Observations, Result
+from sessions_app.core.replay.observed import Divergence, Observations, Result, absent_side
 from sessions_app.core.replay.proof import part_of
 from sessions_app.core.run import Run, Step, ToolCall, answered
 
@@ -34,11 +34,12 @@ def conclude_fork(
     if ending.miss is not None:
         facts = {**facts, **missed_facts(ending.miss)}
     if ending.stopped is not None:
+        facts = {**facts, "first_difference": _place(_first_difference(_compared(plan, order, made)))}
         return _stopped(plan, ending.stopped, ending.miss, facts, seen), made
     if ending.miss is not None:
         found = _missed(ending.miss, len(made.steps) + 1)
         return Result(verdict="fixture_missing", divergence=found, facts=facts, observations=seen), made
-    comparison = compare_runs(plan.run, made, (*rules_for(plan.run, made), *rules_of(order)))
+    comparison = _compared(plan, order, made)
     divergence = _first_difference(comparison)
     limit = judge(plan.run).limit
     model = model_of_fork(plan.replay.answers, seen.requests)
@@ -46,7 +47,8 @@ def conclude_fork(
     facts = {**facts, "proof": proof.to_json()}
     if divergence is not None and limit is not None and part_of(divergence.path) == "outcome":
         return _not_compared(plan, limit.message, facts, seen), made
-    if divergence is not None:
+    if comparison.divergence is not None:
+        facts = {**facts, **absent_side(comparison.divergence.left, comparison.divergence.right)}
         return Result(verdict="diverged", divergence=divergence, facts=facts, observations=seen), made
     if not proof.is_reproduction:
         return _not_compared(plan, f"{(proof.outcome.reason or '').capitalize()}.", facts, seen), made
@@ -135,6 +137,14 @@ def _calls_of(run: Run, name: str) -> list[ToolCall]:
 
 def _or_none(value: JsonValue) -> JsonValue:
     return None if value is MISSING else value
+
+
+def _compared(plan: ForkPlan, order: Order, made: Run) -> Comparison:
+    return compare_runs(plan.run, made, (*rules_for(plan.run, made), *rules_of(order)))
+
+
+def _place(found: Divergence | None) -> JsonObject | None:
+    return None if found is None else {"step": found.step, "path": found.path}
 
 
 def _first_difference(comparison: Comparison) -> Divergence | None:

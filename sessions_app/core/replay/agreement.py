@@ -13,7 +13,7 @@ from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.compare.runs import Divergence as Difference
 from sessions_app.core.compare.runs import first_changed_step
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.replay.observed import Divergence, Observations, Result
+from sessions_app.core.replay.observed import Divergence, Observations, Result, absent_side
 from sessions_app.core.replay.plan import played_steps
 from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.replay.proof import differing, read_proof, up_to
@@ -63,7 +63,7 @@ def _diverged(recorded: Run, result: Result, found: Difference) -> Result:
     if step is not None:
         proof = up_to(proof, played_steps(recorded), step.index)
     proof = differing(proof, divergence)
-    facts = {**result.facts, "proof": proof.to_json()}
+    facts = {**result.facts, "proof": proof.to_json(), **absent_side(found.left, found.right)}
     return replace(result, verdict="diverged", divergence=divergence, facts=facts)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.asked_model import AskedModel
@@ -24,6 +25,12 @@ class Divergence:
     path: str
     recorded: JsonValue
     replayed: JsonValue
+
+
+def absent_side(left: object, right: object) -> JsonObject:
+    """The fact that one side of a difference has no such place, which as a value would be null; empty where both do."""
+    sides = {"recorded": left, "replayed": right}
+    return next(({"absent": name} for name, value in sides.items() if value is MISSING), {})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -43,7 +43,7 @@ class Difference:
     @property
     def sides(self) -> tuple[str, str]:
         """Both values, short enough for a sentence."""
-        recorded, replayed = ("missing" if text is None else _brief(text) for text in (self.recorded, self.replayed))
+        recorded, replayed = ("absent" if text is None else _brief(text) for text in (self.recorded, self.replayed))
         return recorded, replayed
 
     def to_json(self) -> JsonObject:

@@ -10,6 +10,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.goldens.results import Result
 from sessions_app.core.judge.budget import STATE_WORDS as BUDGET_WORDS
 from sessions_app.core.payload import JsonObject
@@ -187,7 +188,9 @@ def _difference(replay: Replay) -> Field | None:
         return None
     if replay.verdict == "ran_past_recording" or _is_own_act(replay, found):
         return None
-    return field_of(str(found["path"]), found.get("recorded"), found.get("replayed"))
+    absent = replay.facts.get("absent")
+    recorded, replayed = (MISSING if absent == name else found.get(name) for name in ("recorded", "replayed"))
+    return field_of(str(found["path"]), recorded, replayed)
 
 
 def _is_own_act(replay: Replay, found: JsonObject) -> bool:
