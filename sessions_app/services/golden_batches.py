@@ -124,6 +124,7 @@ def _outcome_of(run: GoldenRun, before: Mapping[str | None, str]) -> Outcome:
         golden_run_id=run.golden_run_id,
         agent=agent,
         result=run.result,  # type: ignore[arg-type]  # one of ours, from a column
+        state=run.replay.state,
         words=run.words,
         checks=run.checks,
         seconds=None if took is None else took / 1000,

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.services.goldens import create_golden
-from tests.web.making import client_of, make_user
+from tests.web.making import client_of, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
@@ -321,6 +321,11 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
     assert (row.name, [cell.agent for cell in cells]) == ("Own orders", ["old", "new"])
     assert second.runs.count() == 0
     assert page.context["not_run"] == [second]
+    assert "0 of 2 golden runs passed, 2 not finished" in page.content.decode()
+    Replay.objects.filter(golden_run__in=batch.runs.all()[:1]).update(state="running")
+    table = match(r"<tbody>(.*?)</tbody>", bob.get(answer.headers["Location"]).content.decode())
+    assert re.findall(r"<span>(running|queued)</span>", table) == ["running", "queued"]
+    Replay.objects.update(state="queued")
 
     bob.post(reverse("cancel_golden_batch", args=["shop", batch.golden_batch_id]))
     page = bob.get(answer.headers["Location"])
@@ -365,7 +370,7 @@ def test_the_worst_of_the_runs_made_together_is_the_last_result(bob, bad, shop):
     bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["old", "new"], "label": "v2", "deploy": "1"})
     failed, passed = golden.runs.order_by("pk")
     end(failed, bad)
-    assert last_result_of(bob) == ("No golden fails so far; 1 is still running.", ["failed", "queued"], "running")
+    assert last_result_of(bob) == ("No golden fails so far; 1 has not finished.", ["failed", "queued"], "running")
 
     end(passed, good)
 
@@ -423,7 +428,7 @@ def words_of(page):
 def last_result_of(client):
     """The story, the states in the row of the only golden, and the state of the only deploy."""
     page = words_of(client.get(reverse("goldens", args=["shop"])))
-    story = re.search(r"\d of \d goldens? \w+\.|No golden .*? running\.|Your golden holds\.", page)[0]
+    story = re.search(r"\d of \d goldens? \w+\.|No golden .*? finished\.|Your golden holds\.", page)[0]
     deploy = re.search(r"last deploy v2 (\w+)", page)[1]
     return story, re.findall(r"(queued|failed|passed) (?:old|new)", page), deploy
 

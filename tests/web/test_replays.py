@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from sessions_app.models import Replay
 from tests.web.making import client_of, make_project, make_user, match
-from tests.web.records import load_example, load_record, tool_step
+from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +66,21 @@ def test_an_open_replay_shows_counted_steps_and_asks_again(shop, bob):
     assert "03:14:20" in page
     assert 'hx-trigger="every 1s, refresh"' in page
     assert 'data-key="Shift+X"' in page
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [("claimed", "Continuing after step 2"), ("running", "Replaying step 3 of 5")]
+)
+def test_a_continued_replay_counts_the_steps_before_its_pause(shop, bob, state, words):
+    run = load_example(shop, "r_8821")
+    made = load_record(shop, run_id="made", origin="replay", steps=[model_step(1), tool_step()])
+    replay = make_replay(run, state=state, progress_done=0, progress_total=5, produced_run=made)
+
+    page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+
+    assert words in page
+    assert "<strong>2</strong> of 5 steps answered" in page
+    assert page.count('<span class="recorded cut">') == 2
 
 
 def test_the_final_answer_asks_no_more(shop, bob):

@@ -24,6 +24,8 @@ class Outcome:
     agent: str | None
     result: Result | None
     """None while its replay is open."""
+    state: str
+    """Of its replay."""
     words: str
     checks: Sequence[JsonObject] = ()
     seconds: float | None = None
@@ -84,7 +86,7 @@ _OTHERS: tuple[tuple[Result | None, str], ...] = (
     ("fail", "failed"),
     ("could_not_run", "could not run"),
     ("nothing_covered", "could not be judged"),
-    (None, "still running"),
+    (None, "not finished"),
 )
 
 

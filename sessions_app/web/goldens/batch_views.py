@@ -31,7 +31,7 @@ def batch(request: HtmxHttpRequest, project: Project, golden_batch_id: str) -> H
     outcomes = outcomes_of(asked)
     context = _context(request, project, asked, outcomes)
     if request.htmx:
-        seen = [context["queue"], *((outcome.golden_run_id, outcome.result) for outcome in outcomes)]
+        seen = [context["queue"], *((outcome.golden_run_id, outcome.result, outcome.state) for outcome in outcomes)]
         return live_part_of(request, "goldens/_batch.html", context, seen)
     return render(request, "goldens/batch.html", context)
 

@@ -15,7 +15,7 @@ _WORDS = {
     "fail": "failed",
     "could_not_run": "could not run",
     "nothing_covered": "not judged",
-    "open": "running",
+    "open": "not finished",
     "never": "never run",
     "pass": "passed",
     "quarantined": "in quarantine",
@@ -54,7 +54,7 @@ class Standing:
         if unjudged := self._of(*_UNJUDGED):
             return f"No golden fails, but {unjudged} of {self.total} could not be judged."
         if still := self._of("open"):
-            return f"No golden fails so far; {still} {'is' if still == 1 else 'are'} still running."
+            return f"No golden fails so far; {still} {'has' if still == 1 else 'have'} not finished."
         return self._passes
 
     @property

@@ -156,8 +156,14 @@ def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[
     }
     if row.is_over:
         return frame | _report_context(project, row)
-    open_fork = {"so_far": forked_steps(row) or steps_answered(row), "asked_fork": asked_for(row)}
-    return frame | open_fork | samples_context(project, row.facts)
+    return frame | _so_far(row) | {"asked_fork": asked_for(row)} | samples_context(project, row.facts)
+
+
+def _so_far(row: Replay) -> dict[str, Any]:
+    """One that goes on after a pause goes through the steps before it again, which are answered already."""
+    steps = forked_steps(row) or steps_answered(row)
+    answered = sum(step.source != "unknown" for step in steps)
+    return {"so_far": steps, "answered": max(row.progress_done, min(answered, row.progress_total))}
 
 
 def golden_link(project: Project, row: Replay) -> str | None:
