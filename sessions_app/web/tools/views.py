@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -21,8 +22,10 @@ from sessions_app.web.periods import Period
 
 SHOWN = 50
 """Calls, or groups of them."""
-TELLING = 5
-"""Calls from which on a tool is compared with others; rates of a handful of calls say little."""
+_TELLING = 5
+"""Calls from which on a tool may be named the slowest."""
+_CONFIDENCE = 1.96
+"""Standard deviations: 95 %."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +49,14 @@ class ToolRow:
     def failed_percent(self) -> float:
         return 100 * self.failed / self.calls
 
+    @property
+    def failing(self) -> float:
+        """The share that fails at least, as far as so many calls show (the lower bound of Wilson's interval): 3 of 3
+        weigh more than 1 of 100, and 1 of 1 less than 6 of 6."""
+        n, share, z2 = self.calls, self.failed / self.calls, _CONFIDENCE**2
+        spread = _CONFIDENCE * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+        return (share + z2 / (2 * n) - spread) / (1 + z2 / n) if self.failed else 0.0
+
 
 @require_GET
 @project_page()
@@ -56,7 +67,7 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
     runs = recorded_runs(project, period.span(now), period.agent)
     figures = tool_figures(with_steps(runs[:MOST_RUNS]))
     rows = sorted((_row(tool, period, sort) for tool in figures), key=SORTS[sort])
-    telling = [row for row in rows if row.calls >= TELLING]
+    telling = [row for row in rows if row.calls >= _TELLING]
     name, show = request.GET.get("tool", ""), request.GET.get("show", "")
     chosen = next((tool for tool in figures if tool.name == name), None)
     context = {
@@ -64,11 +75,8 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
         "section": "tools",
         **period.choices(agents_seen(project), sort=_named(sort)),
         "rows": rows,
-        "parts": [part for part in (telling, [row for row in rows if row.calls < TELLING]) if part],
-        "worst": min((row for row in telling or rows if row.failed), key=SORTS["errors"], default=None),
+        "worst": min((row for row in rows if row.failed), key=SORTS["errors"], default=None),
         "slowest": min((row for row in telling or rows if row.p95), key=SORTS["p95"], default=None),
-        "rare_failed": sum(row.failed for row in rows if row.calls < TELLING) if telling else 0,
-        "telling": TELLING,
         "sort": sort,
         "sorts": {name: period.address(sort=_named(name)) for name in SORTS},
         "has_retries": any(row.retries for row in rows),
@@ -87,7 +95,7 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 SORTS: dict[str, Callable[[ToolRow], tuple[float, ...]]] = {
-    "errors": lambda row: (-row.failed_percent, -row.calls),
+    "errors": lambda row: (-row.failing, -row.calls),
     "calls": lambda row: (-row.calls,),
     "p95": lambda row: (-(row.p95 or 0), -row.calls),
     "drift": lambda row: (-row.drifted, -row.calls),
