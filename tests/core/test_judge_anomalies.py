@@ -126,24 +126,46 @@ def test_empty_last_result_is_no_retry():
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("An error came up", "error"),
-        ("Errors came up", "error"),
+        ("I got an unexpected error", "error"),
+        ("Error: the order is unknown", "error"),
         ("SORRY, no", "sorry"),
+        ("Done? No. I'm so sorry", "sorry"),
         ("I am unable to", "unable"),
-        ("It failed", "failed"),
+        ("Unable to open it", "unable"),
+        ("We have failed", "failed"),
         ("I can't do that", "can't"),
         ("I can\u2019t do that", "can't"),
     ],
 )
-def test_error_word_in_the_output_is_found(text, word):
+def test_error_word_of_the_runs_own_work_is_a_hint(text, word):
     run = with_output(payload(text))
 
     assert found("error_words", run) == [(f"Possible error in output: contains '{word}'", (1,))]
+    assert [a.level for a in find_anomalies(run)] == ["info"]
 
 
-@pytest.mark.parametrize("text", ["All is well", "Terror films", "I can do that"])
-def test_other_words_are_not_found(text):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All is well",
+        "Terror films",
+        "I can do that",
+        "checkout: error rate 2 %",
+        "Error rate 2 %, p95 300 ms",
+        "I checked the error rate and restarted the failed job",
+        "Errors: 0. Failed: none. Failed: 3 of 200 builds",
+        "Your card was charged once: the first attempt failed",
+    ],
+)
+def test_words_of_what_the_answer_is_about_are_no_hint(text):
     assert found("error_words", with_output(payload(text))) == []
+
+
+@pytest.mark.parametrize("step", [tool(error=FAILED), tool(result={"ok": False}), model(error=FAILED)])
+def test_an_answer_that_speaks_of_a_failure_that_happened_is_honest(step):
+    run = make_run(model(), step, model(), output=payload("I'm sorry, I failed to refund it."))
+
+    assert found("error_words", run) == []
 
 
 def test_words_are_a_setting():

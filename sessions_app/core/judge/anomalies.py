@@ -79,7 +79,6 @@ _MAY_BE_MEANT = frozenset(
     {
         "many_tool_calls",
         "duplicate_call",
-        "error_words",
         "unscoped_call",
         "model_changed",
         "other_model_answered",
@@ -204,15 +203,37 @@ def is_empty(value: JsonValue) -> bool:
 
 
 def error_words(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A hint where the answer speaks of the run's own work; one that speaks of a failure that happened is honest."""
+    words = [word for word in _error_words_in(run.output, rules) if _is_of_own_work(word, run.output)]
+    if not words or any(has_failed(step) for step in run.steps):
+        return
     last = tuple(step.index for step, _ in run.model_calls[-1:])
-    for word in _error_words_in(run.output, rules):
+    for word in words:
         message = f"Possible error in output: contains '{word}'"
-        yield Anomaly(code="error_words", message=message, steps=last)
+        yield Anomaly(code="error_words", message=message, steps=last, level="info")
 
 
 def _error_words_in(output: Payload | None, rules: Rules) -> list[str]:
     text = _plain(_words_of(output))
     return [word for word in rules.error_words if _begins_word(_plain(word), text)]
+
+
+_OF_OTHERS = frozenset(Rules().error_words)
+"""These are said of what an answer is about too, as in "error rate 2 %"; a team's own words count as they stand."""
+_SUBJECT = (
+    r"(?<!\w)(?:i|we)(?:'m|'re|'ve| am| are| was| were| have| had)?"
+    r"(?: (?:so|very|really|also|still|got|hit|met|made|an|some|the|internal|unexpected))* "
+)
+_ALONE = r"(?=\s*(?:$|[,;!.\n]|:(?!\s*(?:\d|no\b|none\b)))|\s+(?:to|that|about|for|but|i|we)\b)"
+
+
+def _is_of_own_work(word: str, output: Payload | None) -> bool:
+    """ "I failed", or at the start of a sentence "Unable to …" and "Error: …"."""
+    if word not in _OF_OTHERS:
+        return True
+    spelled = re.escape(_plain(word))
+    own = rf"{_SUBJECT}{spelled}(?!\w)|(?:^|[.!?:]\s+|\n\s*){spelled}{_ALONE}"
+    return re.search(own, _plain(_words_of(output))) is not None
 
 
 def _plain(text: str) -> str:
