@@ -33,5 +33,7 @@ def _words(anomaly: Anomaly) -> str:
 
 
 def _oddity(level: str, message: str, found: list[Anomaly]) -> Oddity:
-    steps = sorted({step for anomaly in found for step in anomaly.steps})
+    """Of one that came again, only the step where each shows, so that steps and times are as many."""
+    places = [found[0].steps] if len(found) == 1 else [(each.odd_step,) for each in found]
+    steps = sorted({step for place in places for step in place if step is not None})
     return Oddity(message=message, level=level, times=len(found), steps=tuple(steps))
