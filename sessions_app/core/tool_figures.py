@@ -71,14 +71,23 @@ def tool_figures(runs: Iterable[tuple[RunT, Sequence[StepSummary]]]) -> list[Too
     """Those with most calls first. Linear in the steps."""
     tools: dict[str, ToolFigures[RunT]] = {}
     for run, steps in runs:
-        failed_before: dict[str, bool] = {}
+        last: dict[str, Call[RunT]] = {}
+        same: dict[tuple[str, bytes], Call[RunT]] = {}
         for step in steps:
             if step.kind != "tool":
                 continue
             name = step.tool_name or step.name
-            call = Call(run, step, is_retry=failed_before.get(name, False))
+            earlier = same.get((name, step.arguments_key)) if step.arguments_key else None
+            call = Call(run, step, is_retry=_is_retry(earlier, last.get(name)))
             tool = tools.setdefault(name, ToolFigures(name))
             tool.calls.append(call)
-            tool.runs += name not in failed_before
-            failed_before[name] = call.has_failed
+            tool.runs += name not in last
+            last[name] = call
+            if step.arguments_key:
+                same[name, step.arguments_key] = call
     return sorted(tools.values(), key=lambda tool: (-len(tool.calls), tool.name))
+
+
+def _is_retry(same: Call[RunT] | None, last: Call[RunT] | None) -> bool:
+    """Of the last call with the same arguments, which failed, or of one that the loop told the model to make again."""
+    return (same is not None and same.has_failed) or (last is not None and last.step.outcome == "retried")

@@ -22,12 +22,36 @@ def test_calls_and_errors_are_counted_by_tool_and_model_calls_are_not():
     ]
 
 
-def test_a_retry_follows_a_failed_call_of_the_same_tool_in_the_same_run():
+def test_a_retry_is_a_call_with_the_same_arguments_after_a_failed_one_in_the_same_run():
     again = (call(1, has_error=True), call(2, name="send"), call(3, outcome="retried"), call(4), call(5))
 
     (search, _) = tool_figures([("r1", again), ("r2", (call(1),))])
 
     assert [found.step.index for found in search.retries] == [3, 4]
+
+
+def test_a_call_with_other_arguments_is_no_retry_of_the_one_that_failed():
+    steps = (call(1, arguments=b"74", has_error=True), call(2, arguments=b"75"), call(3, arguments=b"74"))
+
+    (migrate,) = tool_figures([("r1", steps)])
+
+    assert [found.step.index for found in migrate.retries] == [3]
+
+
+def test_a_call_after_the_loop_asked_for_a_retry_is_one_whatever_its_arguments():
+    steps = (call(1, arguments=b"74", outcome="retried"), call(2, arguments=b"075"), call(3, arguments=b"76"))
+
+    (migrate,) = tool_figures([("r1", steps)])
+
+    assert [found.step.index for found in migrate.retries] == [2]
+
+
+def test_a_call_whose_arguments_were_not_captured_is_no_retry():
+    steps = [StepSummary(index=n, kind="tool", name="search", text=0, has_error=True) for n in (1, 2)]
+
+    (search,) = tool_figures([("r1", steps)])
+
+    assert search.retries == []
 
 
 def test_percentiles_are_times_that_were_measured():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -171,7 +172,7 @@ def test_the_top_box_offers_pages_saved_queries_and_help(shop, bob):
     assert "secret" not in page
 
 
-FAILED_STEPS = {
+FAILED_STEPS: dict[str, dict[str, Any]] = {
     "gateway": {"error": {"type": "GatewayTimeout", "message": "no answer"}},
     "ShareLock": {"error": {"type": None, "message": "Process 812 waits for ShareLock"}},
     "deadlock": {"error": {"type": "E", "message": "x"}, "result": "deadlock detected"},
