@@ -127,8 +127,14 @@ def ago(value: datetime | None) -> SafeString:
     if value is None:
         return NOT_CAPTURED
     age = timezone.now() - value
-    words = _age(age) if timedelta(0) <= age < timedelta(days=1) else _day(value)
+    words = f"{_length(age)} ago" if timedelta(0) <= age < timedelta(days=1) else _day(value)
     return _time(value, words, "data-ago")
+
+
+@register.filter
+def running_for(since: datetime | None) -> str:
+    """`3 min` of a run that has not ended."""
+    return NOT_CAPTURED if since is None else _length(max(timezone.now() - since, timedelta(0)))
 
 
 @register.filter
@@ -165,13 +171,11 @@ def _day(value: datetime) -> str:
     return f"{local.day} {local:%b %H:%M}" if is_this_year else f"{local:%Y-%m-%d}"
 
 
-def _age(age: timedelta) -> str:
-    seconds = int(age.total_seconds())
+def _length(length: timedelta) -> str:
+    seconds = int(length.total_seconds())
     if seconds < 60:
-        return f"{seconds} s ago"
-    if seconds < 3600:
-        return f"{seconds // 60} min ago"
-    return f"{seconds // 3600} h ago"
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 3600 else f"{seconds // 3600} h"
 
 
 @register.filter

@@ -61,6 +61,10 @@ def test_a_single_failure_that_is_the_first_anomaly_is_named_once():
             "3 steps · 1 tool call · broke off after step 3 · first anomaly at step 3",
         ),
         (make_run(model(), status="running"), "1 step · no tool call · still running"),
+        (
+            make_run(model(), tool(result=None), status="running", output=None),
+            "2 steps · 1 tool call · still running, waiting for lookup_order",
+        ),
         (make_run(model(), status="error"), "1 step · no tool call · ended in an error · first anomaly at step 1"),
     ],
 )

@@ -350,6 +350,22 @@ def test_a_running_run_is_not_cold(shop, bob):
     assert found_by(shop, "cold:yes") == ["ended"]
     assert page.count("not finished yet") == 1
     assert "not finished yet" in own
+    assert "snowflake" in bob.get("/p/shop/s/ended").content.decode().partition("<main")[2]
+
+
+def test_a_running_run_says_what_it_waits_for_and_nothing_of_cold_cases(shop, bob):
+    began = timezone.now() - timedelta(minutes=3, seconds=5)
+    asked = {"started_at": began.isoformat(), "ended_at": None, "duration_ms": None}
+    load_record(shop, run_id="goes_on", session_id="goes_on", status="running", output=None, **asked)
+
+    page = bob.get("/p/shop/s/goes_on").content.decode()
+
+    head = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert "running for 3 min" in head
+    assert "answer not answered yet" in head
+    assert "Replay once it has ended" in head
+    assert "took" not in head.partition("replay kit")[0]
+    assert "snowflake" not in page.partition("<main")[2]
 
 
 def test_the_list_counts_what_matches_after_its_rows(shop, bob, monkeypatch):

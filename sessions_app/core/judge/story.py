@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step, has_failed, unhealed
+from sessions_app.core.judge.last_calls import asked_last, is_settled
 from sessions_app.core.judge.reading import (
     TIMES,
     argument_key,
@@ -60,11 +61,16 @@ def _end_in_words(run: Run) -> str:
     if run.status == "error":
         return f"ended in {error or 'an error'}"
     if run.status == "running":
-        return "still running"
+        return _running_in_words(run)
     at = broke_off_at(run)
     if at is not None:
         return f"broke off at step {at}" if at <= len(run.steps) else f"broke off after step {at - 1}"
     return "answered" if has_answer(run) else "no answer"
+
+
+def _running_in_words(run: Run) -> str:
+    awaited = dict.fromkeys(call.tool_name for step, call in asked_last(run) if not is_settled(step, call))
+    return f"still running, waiting for {join_words(list(awaited)[:_NAMED])}" if awaited else "still running"
 
 
 def _failures_in_words(run: Run) -> str | None:

@@ -29,6 +29,8 @@ class End:
     is_cut: bool = False
     is_error: bool = False
     is_gone: bool = False
+    is_awaited: bool = False
+    """Whether the run goes on and may still give it."""
     folded: Folded | None = None
     digest: str = ""
     """Empty for an error: it is part of the header and has no address of its own."""
@@ -44,10 +46,15 @@ def shown_ends(ends: RunEnds, status: str, *, characters: int = CHARACTERS, line
     if ends.error is not None:
         found.append(_of_error(ends.error))
     if ends.output is not None or ends.error is None:
-        fix = "not answered yet" if status == "running" else "send the run's output when it ends"
-        label = "answered" if ends.output is None or status in ("ok", "running") else "output"
-        found.append(_of_payload(label, ends.output, fix, characters, lines))
+        found.append(_of_output(ends.output, status, characters, lines))
     return tuple(found)
+
+
+def _of_output(output: Payload | None, status: str, characters: int, lines: int) -> End:
+    if output is None and status == "running":
+        return End(label="answer", is_awaited=True)
+    label = "answered" if output is None or status in ("ok", "running") else "output"
+    return _of_payload(label, output, "send the run's output when it ends", characters, lines)
 
 
 def _of_payload(label: str, payload: Payload | None, fix: str, characters: int, lines: int) -> End:
