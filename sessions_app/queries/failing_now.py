@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Case, When
+
 from sessions_app.models import Project, Run
 from sessions_app.queries.failure_groups import AT, FailureGroup, grouped, groups_of, signs_in
 
@@ -77,27 +79,29 @@ class Failure:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailingNow:
     failures: list[Failure]
-    """What grew most in the last 24 hours first, then what failed last; at most `SHOWN`."""
+    """What grew most in the last 24 hours first, then what else happened in them, then what failed last; at most
+    `SHOWN`."""
     total: int
     fresh: int
     """How many of all are new or rising."""
     latest: Run | None
-    """Of the runs of these failures, the one that began last."""
+    """Of the runs of these failures, the one that failed last; where none failed, the odd one that began last."""
 
 
 def failing_now(project: Project, now: datetime) -> FailingNow:
     """Five queries."""
     recorded = Run.objects.filter(project=project, origin="recorded")
     alike = _alike(list(grouped(recorded, now).order_by("-last_at", "-newest")[:_COUNTED]))
-    ranked = sorted(alike, key=lambda rows: (-_growth(rows), -rows[0]["last_at"].timestamp()))
+    ranked = sorted(alike, key=_place)
     shown = ranked[:SHOWN]
     by_name = {group.fingerprint: group for group in groups_of(recorded, [row for rows in shown for row in rows], now)}
     failed = recorded.filter(failure_group__in=by_name).select_related("session")
+    failed_first = Case(When(status="error", then=0), default=1)
     return FailingNow(
         failures=[Failure(groups=tuple(by_name[row["failure_group"]] for row in rows)) for rows in shown],
         total=len(alike),
         fresh=sum(_growth(rows) > 0 for rows in alike),
-        latest=failed.only("run_id", "session__session_id").order_by(AT.desc(), "-pk").first(),
+        latest=failed.only("run_id", "session__session_id").order_by(failed_first, AT.desc(), "-pk").first(),
     )
 
 
@@ -109,6 +113,13 @@ def _alike(rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         if row["newest"] in newest:
             found.setdefault(signs_in(newest[row["newest"]]), []).append(row)
     return list(found.values())
+
+
+def _place(rows: Sequence[dict[str, Any]]) -> tuple[int, bool, float]:
+    """What happened today stands above what did not, also where it shrank."""
+    growth = _growth(rows)
+    is_of_today = any(row["today"] for row in rows)
+    return -max(growth, 0), not is_of_today, -rows[0]["last_at"].timestamp()
 
 
 def _growth(rows: Sequence[dict[str, Any]]) -> int:

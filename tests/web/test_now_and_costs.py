@@ -113,6 +113,28 @@ def test_more_groups_than_are_shown_are_all_counted(bob, shop):
     assert 'run=r12"' in page.partition("Open the latest failure")[0]
 
 
+def test_what_failed_today_stands_above_what_did_not_also_where_it_shrinks(shop):
+    now = timezone.now()
+    for number, hours in enumerate((5, 30, 31, 32)):
+        fail(shop, f"live{number}", "rate limit", at=now - timedelta(hours=hours))
+    fail(shop, "dead", "connection reset", at=now - timedelta(hours=26))
+
+    told = [failure.today for failure in failing_now(shop, now).failures]
+
+    assert told == [1, 0]
+
+
+def test_the_latest_failure_is_a_run_that_failed(shop):
+    now = timezone.now()
+    fail(shop, "failed", "connection reset", at=now - timedelta(hours=2))
+    assert failing_now(shop, now).latest.run_id == "failed"
+    called = make_tool_step("lookup_order", arguments={"user_id": "u_2"})
+    odd = send(shop, "odd", called, user_id="u_1", at=now - timedelta(hours=1))
+    assert odd.failure_group
+
+    assert failing_now(shop, now).latest.run_id == "failed"
+
+
 def test_a_group_has_the_same_words_on_all_pages_and_for_users_of_any_script(bob, shop):
     for name in ("u_7710", "u_ليلى", "佐藤さん"):
         called = make_tool_step("lookup_order", arguments={"user_id": name})
