@@ -401,7 +401,7 @@ def test_the_replay_of_a_golden_leads_with_what_the_golden_came_to(bob, bad, sho
     run.refresh_from_db()
     names = ["shop", run.replay.replay_id]
 
-    row = re.search(r"golden run of bad #1 (\w+) replay (\w+)", words_of(bob.get(reverse("replays", args=["shop"]))))
+    row = re.search(r"(\w+) replay (\w+) golden run of bad #1", words_of(bob.get(reverse("replays", args=["shop"]))))
     page = bob.get(reverse("replay", args=names))
     run.refresh_from_db()
 
