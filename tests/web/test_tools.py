@@ -71,6 +71,13 @@ def test_a_tool_that_failed_each_of_its_few_calls_is_named_before_one_that_hardl
     assert 'href="?tool=refund&amp;show=failed#calls" data-next' in words
 
 
+def test_the_slowest_is_the_one_with_the_longest_p95_of_the_table(bob, shop):
+    send(shop, "busy", *[make_tool_step("search", result="1", duration_ms=370) for _ in range(20)])
+    send(shop, "rare", *[make_tool_step("charge", result="1", duration_ms=took) for took in (430, 5000)])
+
+    assert bob.get("/p/shop/tools").context["slowest"].name == "charge"
+
+
 def test_the_time_and_the_agent_narrow_what_is_counted(bob, shop):
     record = make_record("r1", make_tool_step(result="1"), started_at="2026-01-02T03:04:05Z")
     ingest_document(shop, json.dumps(record).encode())

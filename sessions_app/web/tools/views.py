@@ -22,8 +22,6 @@ from sessions_app.web.periods import Period
 
 SHOWN = 50
 """Calls, or groups of them."""
-_TELLING = 5
-"""Calls from which on a tool may be named the slowest."""
 _CONFIDENCE = 1.96
 """Standard deviations: 95 %."""
 
@@ -67,7 +65,6 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
     runs = recorded_runs(project, period.span(now), period.agent)
     figures = tool_figures(with_steps(runs[:MOST_RUNS]))
     rows = sorted((_row(tool, period, sort) for tool in figures), key=SORTS[sort])
-    telling = [row for row in rows if row.calls >= _TELLING]
     name, show = request.GET.get("tool", ""), request.GET.get("show", "")
     chosen = next((tool for tool in figures if tool.name == name), None)
     context = {
@@ -76,7 +73,7 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
         **period.choices(agents_seen(project), sort=_named(sort)),
         "rows": rows,
         "worst": min((row for row in rows if row.failed), key=SORTS["errors"], default=None),
-        "slowest": min((row for row in telling or rows if row.p95), key=SORTS["p95"], default=None),
+        "slowest": min((row for row in rows if row.p95), key=SORTS["p95"], default=None),
         "sort": sort,
         "sorts": {name: period.address(sort=_named(name)) for name in SORTS},
         "has_retries": any(row.retries for row in rows),
