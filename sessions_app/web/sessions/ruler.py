@@ -32,10 +32,8 @@ def ruler_of(
     last: int,
     rows: Sequence[StepSummary],
     hits: Iterable[int] = (),
-) -> Ruler | None:
-    """None for a list that is whole on the page anyway."""
-    if not rows or last <= len(rows):
-        return None
+) -> Ruler:
+    """For a list of which these rows are a part."""
     steps = [item.get("steps") or [] for item in anomalies]
     odd = {index for found in steps if len(found) <= COMMON for index in found}
     top, bottom = _y(rows[0].index, last), _y(rows[-1].index + 1, last)

@@ -72,7 +72,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
         "hides_inner": hides,
         "q_without_inner": query.replace("inner=show&", ""),
         "inner_count": steps.inner_count(run, last),
-        "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
+        "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits) if _is_part(page, len(rows)) else None,
         **notes_on_step(request.user, project, place, shown),
         **what_if_part(request, project, place, shown),
         **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
@@ -82,6 +82,11 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
 
 _ABOVE = 4
 """Rows that are left above the open step when the list would begin far before it."""
+
+
+def _is_part(page: steps.RowPage, shown: int) -> bool:
+    """Whether the list, which may leave out inner steps, goes on before or behind the rows that are shown."""
+    return page.before is not None or page.after is not None or shown < len(page.rows)
 
 
 def _near(entries: list[Line | Fold], shown: int) -> list[Line | Fold]:
