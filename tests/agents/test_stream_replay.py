@@ -51,7 +51,7 @@ MUTANTS: dict[Callable[[Record], None], tuple[Verdict, Verdict]] = {
     changed_answer: (NOT_RUN, ("diverged", 2, "messages[2].parts[0].content.status")),
     null_answer: (NOT_RUN, ("diverged", 2, "messages[2].parts[0].content")),
     other_name: (AT_STEP, ("fixture_missing", 2, "tool_name")),
-    dropped_step: (AT_STEP, ("fixture_missing", 2, "arguments")),
+    dropped_step: (AT_STEP, ("fixture_missing", 2, "result")),
 }
 """What is said with `early`, where the call is not made, and with the others, where it is."""
 

@@ -228,7 +228,7 @@ def settings_of_the_model() -> Play:
     return Play(agent, "Search", model_settings={"top_p": 1.0})
 
 
-def token_limit() -> Play:
+def limit_of_two_requests() -> Play:
     looks = [says(call("search", {"query": f"q{i}", "limit": 1}, f"s{i}")) for i in range(4)]
     return Play(support_agent(*looks), "Search", usage_limits=UsageLimits(request_limit=2))
 
@@ -257,7 +257,7 @@ MORE: list[Callable[[], Play]] = [
     files_and_metadata,
     snapshots_of_state,
     settings_of_the_model,
-    token_limit,
+    limit_of_two_requests,
     failure_after_a_call,
 ]
 

@@ -255,6 +255,7 @@ def test_what_is_not_found_can_be_searched_for(bob):
     assert 'Search for <span class="recorded">no&lt;b&gt;pe+1</span>' in page
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(("address", "status"), [("replays/none", 404), ("settings/name", 405)])
 def test_pages_of_what_went_wrong_keep_the_navigation_of_the_project(address, status):
     shop = make_project()

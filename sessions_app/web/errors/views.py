@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The same words whether a thing does not exist or belongs to others."""
-    facts = {"project": _project_of(request), "asked": _last_name(request.path)}
+    project = _project_of(request)
+    facts = {"project": project, "asked": project and _last_name(request.path)}
     return render(request, "errors/404.html", facts, status=404)
 
 
