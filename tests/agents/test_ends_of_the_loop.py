@@ -14,7 +14,8 @@ from pydantic_ai.messages import ModelResponse, ThinkingPart
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
-from sessions_app.core.judge.verdict import Verdict
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.judge.verdict import Verdict, judge
 from tests.recorder.playing import recorded
 from tests.recorder.replaying import assert_promise_kept
 from tests.recorder.scenarios import (
@@ -127,6 +128,16 @@ def _used_less(record: dict[str, Any]) -> None:
 
 def _allows_more(record: dict[str, Any]) -> None:
     record["error"]["message"] = record["error"]["message"].replace("of 1.", "of 2.").replace("(1)", "(2)")
+
+
+@pytest.mark.parametrize("usage", [True, 5, "x", ["x"], {"input_tokens": {"a": 1}, "output_tokens": ["x"]}], ids=str)
+def test_usage_that_counts_nothing_is_judged_all_the_same(usage: Any):
+    record = record_of(token_limit())
+    for step in record["steps"]:
+        if step["kind"] == "model":
+            step["response"]["usage"] = usage
+
+    assert judge(parse_native(json.dumps(record).encode())).verdict == "cold"
 
 
 @pytest.mark.parametrize(

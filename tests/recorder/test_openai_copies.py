@@ -99,6 +99,16 @@ def test_items_that_hold_a_call_twice_or_not_at_all_are_named(change: Change):
     assert [(reason.message, reason.step) for reason in judged.reasons] == [(COUNTED[change], 4)]
 
 
+@pytest.mark.parametrize("odd", [["x"], {"a": 1}, 5, None], ids=str)
+@pytest.mark.parametrize("place", [("raw", "type"), ("raw", "call_id"), ("type",)], ids="-".join)
+def test_items_whose_names_are_no_texts_are_judged_all_the_same(place: tuple[str, ...], odd: Any):
+    record = _looked_up(STATUS)
+    holder = record["items"][1]["raw"] if place[0] == "raw" else record["items"][1]
+    holder[place[-1]] = odd
+
+    assert [reason.code for reason in judge(parse_native(bytes_of(record))).reasons] == ["items_contradicted"]
+
+
 CHANGES = (_other_text, _other_arguments, _other_tool, _other_output, _other_kind, _other_id, _nothing)
 
 

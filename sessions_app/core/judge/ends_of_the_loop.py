@@ -105,8 +105,9 @@ def _limits(run: Run) -> JsonObject:
 
 
 def _tokens(run: Run, kinds: tuple[str, ...]) -> int:
-    used = [object_of(call.response).get("usage") or {} for _, call in main_models(run)]
-    return sum(each.get(kind) or 0 for each in used for kind in kinds)
+    used = (object_of(call.response).get("usage") for _, call in main_models(run))
+    counts = (each.get(kind) for each in used if isinstance(each, dict) for kind in kinds)
+    return sum(count for count in counts if isinstance(count, int))
 
 
 # --- answers that break off or say nothing -----------------------------------------------------

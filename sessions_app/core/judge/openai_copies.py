@@ -64,20 +64,22 @@ def _other_number(run: Run) -> Iterator[Reason]:
     items = run.extra.get("items")
     if not isinstance(items, list) or run.status != "ok" or run.deferred is not None:
         return
-    made = Counter(call.call_id for _, call in own_tools(run))
-    held: Counter[tuple[JsonValue, ...]] = Counter()
+    made = Counter(str(call.call_id) for _, call in own_tools(run))
+    held: Counter[tuple[str, str, str]] = Counter()
     for position, item in enumerate(items):
         raw = item.get("raw") if isinstance(item, dict) else None
-        if isinstance(raw, dict) and raw.get("type") in _OF_CALLS:
-            held[_OF_CALLS[raw["type"]], raw.get("call_id"), item.get("type")] += 1
-            if held[_OF_CALLS[raw["type"]], raw.get("call_id"), item.get("type")] > made[raw.get("call_id")] > 0:
-                message = f"The run's items[{position}] holds a call's {_OF_CALLS[raw['type']]} once more."
+        what = _OF_CALLS.get(str(raw.get("type"))) if isinstance(raw, dict) else None
+        if isinstance(raw, dict) and what is not None:
+            key = what, str(raw.get("call_id")), str(item.get("type"))
+            held[key] += 1
+            if held[key] > made[key[1]] > 0:
+                message = f"The run's items[{position}] holds a call's {what} once more."
                 yield reason_at_end(run, "items_contradicted", message)
     known = {(what, call_id) for what, call_id, _ in held}
     for step, call in own_tools(run) if held else ():
-        lacks = [what for what in _said_of(call) if (what, call.call_id) not in known]
-        for what in lacks:
-            yield reason_at_end(run, "items_contradicted", f"The run's items lack the {what} of {step_name(step)}.")
+        for what in _said_of(call):
+            if (what, str(call.call_id)) not in known:
+                yield reason_at_end(run, "items_contradicted", f"The run's items lack the {what} of {step_name(step)}.")
 
 
 _OF_CALLS = {"function_call": "arguments", "function_call_output": "answer"}
