@@ -18,8 +18,10 @@ BUSY_WORKERS = 8
 
 _FORK = Q(mode__in=FORK_MODES)
 _DONE = Q(state=ReplayState.DONE)
-_WITHIN = _DONE & ~Q(verdict__in=ENDS, facts__limit__isnull=False)
-"""Those that ended before their recording did, as `Replay.is_in_part` says."""
+_IN_PART = Q(verdict__in=ENDS, facts__limit__isnull=False)
+"""As `Replay.is_in_part`."""
+_WITHIN = _DONE & ~_IN_PART
+"""Those that ended before their recording did."""
 _WAITING = _FORK & _WITHIN & Q(verdict="unknown_from_step")
 FILTERS: dict[str, Q] = {
     "all": Q(),
@@ -29,7 +31,7 @@ FILTERS: dict[str, Q] = {
     "forks": _FORK,
     "goldens": Q(is_golden=True),
     "reproduced": Q(verdict="reproduced") & ~_FORK,
-    "in part": _DONE & Q(verdict__in=ENDS, facts__limit__isnull=False),
+    "in part": _DONE & _IN_PART,
     "different": _WITHIN & Q(verdict__in=("diverged", "ran_past_recording", "answers_left_over")),
     "failed": Q(state__in=(ReplayState.FAILED, ReplayState.CRASHED))
     | _WITHIN & Q(verdict__in=("fixture_missing", "could_not_run", "unknown_from_step")) & ~_WAITING,

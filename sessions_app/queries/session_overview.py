@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Run
 from sessions_app.queries.failure_groups import told_of
-from sessions_app.queries.search import matching_runs
+from sessions_app.queries.search import READINESS, matching_runs
 from sessions_app.queries.sessions import Span
 
 MOST = 5_000
@@ -56,7 +56,7 @@ _COLUMNS = (
     "pk", "session", "session__last_at", "status", "verdict", "cold_case__pk", "agent_name", "agent_version", "model",
     "tenant_id", "tool_names", "failure_group", "session__tags",
 )  # fmt: skip
-_READINESS = {"replayable": "ready", "replayable_to_step": "partial"}
+_READINESS = {verdict: name for name, verdict in READINESS.items()}
 
 
 @dataclass(slots=True)
