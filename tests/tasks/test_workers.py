@@ -172,7 +172,7 @@ def test_a_replay_ends_when_it_is_cancelled(project, redis):
 
 
 def test_a_replay_ends_when_its_time_is_over(project, redis):
-    request_replay(run=make_run(project))  # what the first replay imports would count against the next one's two seconds
+    request_replay(run=make_run(project))  # the first one's imports would count against two seconds
     with working(Worker(redis.url, PROBING, {"REPLAY_TIME_LIMIT_SECONDS": "2"})) as worker:
         wait_for(1)
         replay = request_replay(run=make_probe(project, "loop_for_ever"))
