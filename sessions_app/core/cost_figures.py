@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from sessions_app.core.pricing import NOTHING, Cost, PriceList
+from sessions_app.core.pricing import NOTHING, Cost, PriceList, bare_model
 from sessions_app.core.step_summary import StepSummary
 
 
@@ -78,7 +78,8 @@ def _by_model(facts: Facts, steps: Sequence[StepSummary], prices: PriceList) -> 
     costs: dict[str | None, Cost] = {}
     for step in steps:
         if step.kind == "model":
-            model = step.model or facts.model
+            named = step.model or facts.model
+            model = bare_model(named) if named else None
             costs[model] = costs.get(model, NOTHING) + prices.cost_of(step, facts.model, facts.began.date())
     return costs
 

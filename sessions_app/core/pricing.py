@@ -13,6 +13,17 @@ from functools import cache
 from sessions_app.core.step_summary import StepSummary
 
 _MILLION = Decimal(1_000_000)
+_PROVIDERS = frozenset(
+    {"anthropic", "azure", "bedrock", "cerebras", "cohere", "deepseek", "fireworks", "google", "google-cloud"}
+    | {"google-gla", "google-vertex", "groq", "huggingface", "litellm", "mistral", "moonshotai", "ollama", "openai"}
+    | {"openai-chat", "openai-responses", "openrouter", "together", "vercel", "xai"}
+)
+
+
+def bare_model(name: str) -> str:
+    """Without the provider that Pydantic AI puts in front: `gpt-4o` of `openai:gpt-4o`. Other names have colons too."""
+    provider, _, model = name.partition(":")
+    return model if model and provider.rpartition("/")[2] in _PROVIDERS else name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,8 +97,10 @@ class PriceList:
         return bool(self._by_model)
 
     def price_of(self, model: str, on: date) -> Price | None:
-        """That of the name itself before those of patterns, longer patterns first; the newest that holds on the day."""
-        listed = (price for name in self._matching(model) for price in self._by_model[name])
+        """That of the name itself before those of patterns, longer patterns first, then those of the bare model; the
+        newest that holds on the day."""
+        names = (name for spelled in (model, bare_model(model)) for name in self._matching(spelled))
+        listed = (price for name in names for price in self._by_model[name])
         return next((price for price in listed if price.since is None or price.since <= on), None)
 
     def _names(self, model: str) -> list[str]:

@@ -43,6 +43,18 @@ def test_the_price_is_that_of_the_name_and_the_day(model, on, amount):
     assert (found and found.input_price) == amount
 
 
+@pytest.mark.parametrize(
+    ("name", "is_priced"),
+    [("openai:gpt-4o", True), ("gateway/openai:gpt-4o", True), ("fallback:gpt-4o", False), ("gpt-4o:free", False)],
+)
+def test_a_provider_in_front_of_a_model_is_no_other_model(name, is_priced):
+    prices = PriceList([price("gpt-4o", 1)])
+    run = ("run", Facts(agent="a", model=None, began=datetime(2026, 5, 1, tzinfo=UTC)), [call(name), call()])
+
+    assert (prices.price_of(name, DAY) is not None) is is_priced
+    assert len(cost_figures([run], prices, "model").of_names) == (1 if is_priced else 2)
+
+
 def test_a_price_that_begins_later_says_nothing_of_the_time_before():
     assert PriceList([price("gpt-4o", 1, DAY)]).price_of("gpt-4o", DAY - timedelta(days=1)) is None
 
