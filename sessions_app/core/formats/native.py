@@ -35,6 +35,7 @@ from sessions_app.core.run import (
     RunStatus,
     Step,
 )
+from sessions_app.core.told_failures import with_words_of_failures
 
 FORMAT = "agent-replay.run"
 VERSION = 1
@@ -52,7 +53,7 @@ def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
     steps = tuple(_read_step(raw, i, resolve) for i, raw in enumerate(fields.children("steps") or (), start=1))
     final = resolve.history(fields.slice("final"), "final")
     run = read_header(fields, resolve, prior=prior, steps=steps, final=final)
-    return replace(run, extra={**run.extra, **resolve.unnamed_rows()})
+    return with_words_of_failures(replace(run, extra={**run.extra, **resolve.unnamed_rows()}))
 
 
 def _read_step(fields: Fields, index: int, resolve: Resolver) -> Step:

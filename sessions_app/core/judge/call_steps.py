@@ -196,7 +196,7 @@ def _resumed_in_part(run: Run) -> Iterator[Reason]:
 
 
 def _without_step(run: Run, answer: int | None, part: JsonObject, asked: list[JsonValue]) -> Reason:
-    message = f"The call of {part.get('tool_name')} that {_named(answer)} asks for has no step of its own."
+    message = f"The call of {part.get('tool_name')} that {_named(answer)} asks for has no tool step of its own."
     place = place_without_step(run, answer or 0, asked, part.get("tool_call_id"))
     return Reason(code="tool_step_missing", message=message, step=place, fix=fix_for(run, "tool_step_missing").sentence)
 

@@ -1,0 +1,81 @@
+"""A loop of one's own records that a tool failed; what the model was told of it stands in the next request."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.run import ToolCall
+from tests.recorder.replaying import replayed
+
+ERROR = {"type": "HTTPStatusError", "message": "503 Service Unavailable"}
+WORDS = "HTTPStatusError: 503 Service Unavailable"
+TOOL = {"name": "cancel", "parameters_json_schema": {"type": "object", "properties": {}}}
+ASKS = {
+    "kind": "response",
+    "parts": [{"part_kind": "tool-call", "tool_name": "cancel", "args": {}, "tool_call_id": "c1"}],
+}
+SAYS = {"kind": "response", "parts": [{"part_kind": "text", "content": "I could not cancel it."}]}
+
+
+def request(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "request", "parts": list(parts)}
+
+
+def model(number: int, message: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+    sent = {"messages": [message], **({"after": number} if number else {})}
+    return {"kind": "model", "request": sent, "response": response, "parameters": 0}
+
+
+def record(outcome: str | None, told: dict[str, Any] | None) -> bytes:
+    """`told` is beside the words of the answer in the second request; None for a run that ended with the error."""
+    asked = model(0, request({"part_kind": "user-prompt", "content": "Cancel it."}), ASKS)
+    call = {"kind": "tool", "tool_name": "cancel", "call_id": "c1", "arguments": {}, "parent": 1, "error": ERROR}
+    steps = [asked, {**call, **({} if outcome is None else {"outcome": outcome})}]
+    end: dict[str, Any] = {"status": "error", "error": ERROR}
+    if told is not None:
+        answer = {"part_kind": "tool-return", "tool_name": "cancel", "tool_call_id": "c1", "content": WORDS, **told}
+        steps.append(model(1, request(answer), SAYS))
+        end = {"output": "I could not cancel it."}
+    offered = [{"function_tools": [TOOL], "output_mode": "text", "allow_text_output": True}]
+    head = {"format": "agent-replay.run", "version": 1, "run_id": "run_told", "input": "Cancel it."}
+    return json.dumps(
+        {**head, "agent": {"framework": "own-loop"}, "parameters": offered, "steps": steps, **end}
+    ).encode()
+
+
+@pytest.mark.parametrize("outcome", [None, "failed", "crashed"])
+@pytest.mark.parametrize("told", [{}, {"outcome": "failed"}, None], ids=["plain", "failed", "ended"])
+def test_a_call_that_failed_replays_without_its_words(outcome: str | None, told: dict[str, Any] | None) -> None:
+    run = parse_document(record(outcome, told))
+
+    result, _ = replayed(record(outcome, told))
+
+    assert (judge(run).verdict, judge(run).reasons) == ("replayable", ())
+    assert result.verdict == "reproduced"
+    assert parse_document(encode_native(run)) == run
+
+
+def test_its_answer_is_what_the_model_was_told() -> None:
+    call = parse_document(record("failed", {})).steps[1].call
+
+    assert isinstance(call, ToolCall)
+    assert call.result is not None
+    assert call.result.value == WORDS
+
+
+def test_a_request_that_says_that_it_went_well_contradicts_the_error() -> None:
+    said = judge(parse_document(record("failed", {"outcome": "success"})))
+
+    assert (said.verdict, said.reasons[0].code) == ("replayable_to_step", "answer_contradicted")
+
+
+def test_words_of_another_call_are_not_taken() -> None:
+    said = judge(parse_document(record("failed", {"tool_call_id": "c2"})))
+
+    assert said.verdict != "replayable"
