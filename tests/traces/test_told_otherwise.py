@@ -4,6 +4,7 @@ denies. The spans are those of an export, with and without the attributes of our
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.otlp_export import names
 from sessions_app.core.otlp_export.request import export_run
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.observed import Divergence, Result
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.run import Run, Step
@@ -172,7 +173,7 @@ def test_what_holds_the_last_answer_is_not_the_last_answer(variant: str, name: s
     assert (result.verdict == "reproduced") == ("outcome" in proven(result)) == (around is None)
 
 
-def _with(spans: list[Span], at: int, name: str, said: str) -> list[Span]:
+def _with(spans: list[Span], at: int, name: str, said: JsonValue) -> list[Span]:
     assert name in spans[at].attributes
     other = replace(spans[at], attributes={**spans[at].attributes, name: said})
     return [*spans[:at], other, *spans[at + 1 :]]
@@ -930,3 +931,48 @@ def test_a_call_whose_span_names_two_models_is_named(said: str) -> None:
 )
 def test_what_goes_on_behind_the_json_of_a_result_is_another_result(left: Any, right: Any, is_another: bool) -> None:
     assert is_value_told_otherwise(left, right) is is_another
+
+
+def _agents_setting(spans: list[Span]) -> list[Span]:
+    at = next(at for at, span in enumerate(spans) if span.name == "ai.generateText")
+    assert "ai.settings.temperature" in spans[at].attributes
+    return _with(spans, at, "ai.settings.temperature", 1.5)
+
+
+def _agents_instructions(spans: list[Span]) -> list[Span]:
+    at = next(at for at, span in enumerate(spans) if span.name == "ai.generateText")
+    return changed(spans, at, "ai.prompt", '"system":"', '"system":"Never ')
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "words"),
+    [
+        (_agents_setting, "model", "tells a setting otherwise than the call of a model in it"),
+        (_agents_instructions, "requests", "tells other instructions than the first request in it"),
+    ],
+)
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_an_agents_span_that_tells_its_calls_otherwise_is_named(
+    change: Callable[[list[Span]], list[Span]], name: str, words: str, is_changed: bool
+) -> None:
+    whole = list(Capture(CHOICE / "vercel-ai-v6" / "order_lookup").spans)
+
+    _, result = replayed_of(change(whole) if is_changed else whole)
+
+    assert (words in (result.facts["proof"][name]["reason"] or "")) is is_changed
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_cycle_of_an_event_loop_that_was_given_other_words_than_its_call_is_named(is_changed: bool) -> None:
+    whole = list(Capture(CHOICE / "strands-latest-semconv" / "order_lookup").spans)
+    at = [at for at, span in enumerate(whole) if span.name == "execute_event_loop_cycle"][-1]
+    told = next(event for event in whole[at].events if "gen_ai.input.messages" in event.attributes)
+    words = str(told.attributes["gen_ai.input.messages"])
+    other = re.sub(r'("content": "\w+)', r"\1 zq", words, count=1) if is_changed else words
+    assert (other != words) is is_changed
+    event = replace(told, attributes={**told.attributes, "gen_ai.input.messages": other})
+    spans = [*whole[:at], replace(whole[at], events=(event,)), *whole[at + 1 :]]
+
+    _, result = replayed_of(spans)
+
+    assert ("tells the conversation otherwise" in (result.facts["proof"]["requests"]["reason"] or "")) is is_changed

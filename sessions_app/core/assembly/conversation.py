@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import is_
+from typing import NamedTuple
 
 from sessions_app.core.assembly.requests import comparable
 from sessions_app.core.embedded_json import arguments_in
@@ -70,10 +71,8 @@ class Converted:
     """The first role of a message that nobody here knows."""
     other_speaker: str | None
     """The role of the answer, where it is not that of a model."""
-    has_other_roles: bool = False
-    """Whether an earlier request named other roles for the same messages."""
-    has_other_space: bool = False
-    """Whether an earlier request or answer had other white space around the same texts."""
+    past_told: str | None = None
+    """What an earlier request or answer spelled otherwise in the same messages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,10 +82,7 @@ class _Known:
     keys: tuple[int, ...]
     texts: tuple[int, ...]
     """What was said beside calls of tools, 0 for nothing."""
-    roles: tuple[int, ...]
-    """As its requests spelled them, 0 for an answer that none has sent back."""
-    words: tuple[int, ...]
-    """The texts with the white space around them, 0 for none."""
+    spelled: tuple[_Spelled, ...]
     history: History
     ids: tuple[tuple[CallPart, str], ...]
 
@@ -99,13 +95,20 @@ class _Told:
     turns: tuple[Turn, ...]
     keys: tuple[int, ...]
     texts: tuple[int, ...]
-    roles: tuple[int, ...]
-    words: tuple[int, ...]
+    spelled: tuple[_Spelled, ...]
 
 
-_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), roles=(), words=())
-_Numbers = tuple[int, int, int, int]
-"""Of a turn: its key, its text, its roles and its words."""
+class _Spelled(NamedTuple):
+    """How a turn spells what its key leaves out, each as a number; 0 for what it does not tell."""
+
+    roles: int = 0
+    space: int = 0
+    """The texts with the white space around them."""
+
+
+_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=())
+_Numbers = tuple[int, int, _Spelled]
+"""Of a turn: its key, its text, and how it is spelled."""
 
 
 class Conversations:
@@ -143,7 +146,7 @@ class Conversations:
         told = self._all_told(said)
         before = (self._number(["instructions", instructions]),) if self._is_exact else ()
         keys, texts = (*before, *told.keys), (*before, *told.texts)
-        roles = (self._roles(messages[: len(messages) - len(said)]), *told.roles)
+        spelled = (_Spelled(roles=self._roles(messages[: len(messages) - len(said)])), *told.spelled)
         known = self._newest_start_of(keys, texts)
         first = len(known.keys) - len(before) if known else 0
         history, results, start, other_results = self._extended(known, told.turns, first, instructions)
@@ -151,12 +154,11 @@ class Conversations:
         self._spellings |= {self._call_key(call): call.arguments for call, _ in calls}
         self._names |= {call_id: call.tool_name for call, call_id in calls}
         if history is not None and response is not None and answer is not None:
-            key, text, _, words = self._numbers_of(Turn(is_answer=True, messages=(answer,)))
+            key, text, as_given = self._numbers_of(Turn(is_answer=True, messages=(answer,)))
             ended = _Known(
                 keys=(*keys, key),
                 texts=(*texts, text),
-                roles=(*roles, 0),
-                words=(*told.words, words),
+                spelled=(*spelled, as_given._replace(roles=0)),
                 history=History(history, response),
                 ids=calls,
             )
@@ -172,8 +174,7 @@ class Conversations:
             other_results=other_results,
             unknown_role=_unknown_role(messages, answer),
             other_speaker=_other_speaker(answer),
-            has_other_roles=known is not None and not _agree(known.roles, roles),
-            has_other_space=known is not None and not _agree(known.words, told.words),
+            past_told=_past_told(known.spelled, spelled) if known is not None else None,
         )
 
     def _answer_alone(self, answer: ChatMessage | None, apart: str | None, model: str | None) -> Converted:
@@ -205,10 +206,9 @@ class Conversations:
         told = self._told[key] = _Told(
             messages=messages,
             turns=(*settled, *turns),
-            keys=(*before.keys[: len(settled)], *(key for key, _, _, _ in numbers)),
-            texts=(*before.texts[: len(settled)], *(text for _, text, _, _ in numbers)),
-            roles=(*before.roles[: len(settled)], *(roles for _, _, roles, _ in numbers)),
-            words=(*before.words[: len(settled)], *(words for _, _, _, words in numbers)),
+            keys=(*before.keys[: len(settled)], *(key for key, _, _ in numbers)),
+            texts=(*before.texts[: len(settled)], *(text for _, text, _ in numbers)),
+            spelled=(*before.spelled[: len(settled)], *(spelled for _, _, spelled in numbers)),
         )
         return told
 
@@ -267,7 +267,8 @@ class Conversations:
         identity = tuple(map(id, turn.messages))
         known = self._known_turns.get(identity)
         if known is None:
-            numbers = self._key(turn), self._text(turn), self._roles(turn.messages), self._words(turn)
+            spelled = _Spelled(self._roles(turn.messages), self._space(turn))
+            numbers = self._key(turn), self._text(turn), spelled
             known = self._known_turns[identity] = (turn, numbers)
         return known[1]
 
@@ -284,7 +285,7 @@ class Conversations:
         words = "".join(message.words("\n") for message in turn.messages).strip()
         return self._number(words) if words else 0
 
-    def _words(self, turn: Turn) -> int:
+    def _space(self, turn: Turn) -> int:
         texts = [part.text for part in turn.parts if isinstance(part, TextPart) and part.text.strip()]
         return self._number(["words", *texts]) if texts else 0
 
@@ -312,6 +313,18 @@ def _agree(known: tuple[int, ...], texts: tuple[int, ...]) -> bool:
     if texts[: len(known)] == known:
         return True
     return all(left == right or 0 in (left, right) for left, right in zip(known, texts, strict=False))
+
+
+def _past_told(known: tuple[_Spelled, ...], told: tuple[_Spelled, ...]) -> str | None:
+    """What the two spell otherwise in the turns that both have."""
+    pairs = [(left, right) for left, right in zip(known, told, strict=False) if left != right]
+    for place, words in enumerate(_WORDS):
+        if any(left[place] != right[place] and 0 not in (left[place], right[place]) for left, right in pairs):
+            return words
+    return None
+
+
+_WORDS = ("the role of a message", "white space around a message")
 
 
 def _exact_key(part: Part) -> JsonValue:

@@ -8,7 +8,12 @@ from itertools import takewhile
 
 from sessions_app.core.assembly.contradictions import is_another_text
 from sessions_app.core.assembly.tree import Node
-from sessions_app.core.conventions.told_twice import are_roles_spelled_otherwise, said_in, spoken_in
+from sessions_app.core.conventions.told_twice import (
+    are_roles_spelled_otherwise,
+    are_settings_told_otherwise,
+    said_in,
+    spoken_in,
+)
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.provider_messages import last_words, messages_of
@@ -31,6 +36,31 @@ def conversations_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
         requests = [found[id(node)] for found in (own, last) if id(node) in found]
         if requests and _has_results(node) and not any(_agrees(node, each) for each in requests):
             yield node
+
+
+def agents_set_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Agents whose own span tells a setting otherwise than the call of a model that is nearest to it."""
+    pairs = [(agent, each.reading.settings) for agent, each in _agents_and_models(nodes)]
+    others = [agent for agent, said in pairs if are_settings_told_otherwise(agent.reading.settings, said)]
+    yield from {id(agent): agent for agent in others}.values()
+
+
+def agents_instructed_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Likewise of what the system says, which the first call was sent."""
+    first = {id(agent): (agent, model) for agent, model in reversed(list(_agents_and_models(nodes)))}
+    for agent, model in first.values():
+        said, sent = agent.reading.instructions, model.reading
+        system = [each.words("\n") for each in sent.messages or () if each.role == "system"]
+        texts = [text.strip() for text in (sent.instructions or "", *system, "\n".join(system)) if text.strip()]
+        if said is not None and texts and said.strip() not in texts:
+            yield agent
+
+
+def _agents_and_models(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
+    for model in nodes:
+        agent = next((each for each in model.above() if each.kind == "agent"), None) if model.kind == "model" else None
+        if agent is not None:
+            yield agent, model
 
 
 def summaries_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:

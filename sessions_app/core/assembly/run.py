@@ -10,6 +10,8 @@ from typing import TypeVar
 from sessions_app.core.assembly.contradictions import is_another_text, leaves
 from sessions_app.core.assembly.conversation import Converted
 from sessions_app.core.assembly.copies import (
+    agents_instructed_otherwise,
+    agents_set_otherwise,
     answered_otherwise,
     asked_in,
     asked_otherwise,
@@ -284,6 +286,8 @@ class _Assembled:
             ],
         )
         yield "state_told", states_told_otherwise(self._nodes)
+        yield "settings_told", agents_set_otherwise(self._nodes)
+        yield "instructions_told", agents_instructed_otherwise(self._nodes)
         prompt = first.prompt.words("\n") if first is not None and first.prompt is not None else ""
         if asked is not None and prompt:
             yield "input_told", asked_otherwise(self._nodes, asked.value, prompt)

@@ -387,13 +387,14 @@ def _extra(draft: Draft) -> JsonObject:
         return {}
     others = draft.converted.other_results if draft.converted is not None else None
     told = {} if others is None else {"tool_results": others}
+    past = draft.converted.past_told if draft.converted is not None else None
     named = {} if draft.told is None else _named_call(draft, draft.told.reading)
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
     settings = {"settings_told": "otherwise"} if draft.node.reading.are_settings_told_otherwise else {}
     return {
         **told_by(draft.node),
         **odd_roles(draft.converted),
-        **_past_told(draft.converted),
+        **({} if past is None else {"past_told": past}),
         **respelled_tool(draft),
         **told,
         **named,
@@ -450,14 +451,6 @@ def odd_roles(converted: Converted | None) -> JsonObject:
         return {}
     said = {"unknown_role": converted.unknown_role, "other_speaker": converted.other_speaker}
     return {fact: role for fact, role in said.items() if role is not None}
-
-
-def _past_told(converted: Converted | None) -> JsonObject:
-    if converted is not None and converted.has_other_roles:
-        return {"past_told": "the role of a message"}
-    if converted is not None and converted.has_other_space:
-        return {"past_told": "white space around a message"}
-    return {}
 
 
 def _result_told(told: Told | None) -> JsonObject:

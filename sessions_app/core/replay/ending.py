@@ -48,6 +48,7 @@ from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
     conversation_told_otherwise,
     input_told_otherwise,
+    instructions_told_otherwise,
     messages_told_otherwise,
     outcome_told_otherwise,
     past_told_otherwise,
@@ -514,6 +515,7 @@ def _requests(played: Played) -> Part:
         unknown_roles,
         messages_told_otherwise,
         conversation_told_otherwise,
+        instructions_told_otherwise,
     )
     told = "; ".join(told for each in tellings if (told := each(run)) is not None) or None
     if played.rewritten:

@@ -49,9 +49,18 @@ def messages_told_otherwise(run: Run) -> str | None:
 
 
 def settings_told_otherwise(run: Run) -> str | None:
-    """The first call whose span tells one of its settings twice."""
+    """The first call whose span tells one of its settings twice, or agent whose span tells one otherwise."""
     step = next((step for step, _ in main_models(run) if "settings_told" in step.extra), None)
-    return f"the span of {step_name(step)} tells its settings in two ways" if step is not None else None
+    if step is not None:
+        return f"the span of {step_name(step)} tells its settings in two ways"
+    place = _first_place(run, "settings_told")
+    return None if place is None else f"{place} tells a setting otherwise than the call of a model in it"
+
+
+def instructions_told_otherwise(run: Run) -> str | None:
+    """The first agent whose span tells other instructions than its first request."""
+    place = _first_place(run, "instructions_told")
+    return None if place is None else f"{place} tells other instructions than the first request in it"
 
 
 def conversation_told_otherwise(run: Run) -> str | None:

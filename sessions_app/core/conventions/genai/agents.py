@@ -29,6 +29,8 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
         reading.conversation = _all_messages(said) or _together(asked, answer)
         reading.summary = answer if _sums_up(answer) else None
         _add_states(reading, _in_state(begun), _in_state(ended))
+    else:
+        reading.summary = _all_parts(asked, answer)
 
 
 def _add_states(reading: Reading, begun: _Messages | None, ended: _Messages | None) -> None:
@@ -86,6 +88,13 @@ def _together(asked: _Messages | None, answer: ChatMessage | None) -> _Messages 
 
 def _sums_up(answer: ChatMessage | None) -> bool:
     return answer is not None and any(isinstance(part, ResultPart) for part in answer.parts)
+
+
+def _all_parts(asked: _Messages | None, answer: ChatMessage | None) -> ChatMessage | None:
+    """What work around calls was given of the conversation, and what it gave."""
+    messages = (*(asked or ()), *(() if answer is None else (answer,)))
+    parts = tuple(part for message in messages if message.role != "system" for part in message.parts)
+    return ChatMessage(role="assistant", parts=parts) if parts else None
 
 
 def _final(value: JsonValue) -> JsonValue:
