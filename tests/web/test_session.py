@@ -347,6 +347,17 @@ def test_the_system_prompt_stands_once_on_top(shop, bob):
     assert "instructions of this request" not in page
 
 
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_a_system_prompt_within_the_first_message_was_captured(shop, bob, is_sent):
+    parts = [{"part_kind": "system-prompt", "content": "Be brief."}] if is_sent else []
+    first = {"kind": "request", "parts": [*parts, {"part_kind": "user-prompt", "content": "Where is it?"}]}
+    run = load_record(shop, steps=[model_step(1, request={"messages": [first]}), model_step(2, after=1)])
+
+    page = page_of(bob, run, view="messages", step=2)
+
+    assert ("the system prompt of this request" in page) is not is_sent
+
+
 # --- as it arrived -------------------------------------------------------------------------------
 
 

@@ -65,12 +65,18 @@ def _read(run: Run, chain: steps.Chain, start: int, end: int, shared: int) -> _S
     """The last message is read too, wherever the page is: it carries the instructions in force."""
     payloads = steps.read_messages(run, [*chain.messages[start:end], chain.messages[-1], chain.messages[0]])
     *shown, last, first = [read_message(payload) for payload in payloads]
-    system = last.instructions or (first.parts[0] if first.role == "system" and first.parts else None)
+    system = last.instructions or _system_of(first)
     numbered = [
         replace(_without(message, system), position=position, is_new=0 < shared < position)
         for position, message in enumerate(shown, start=start + 1)
     ]
     return _Shown(numbered, system)
+
+
+def _system_of(first: Message) -> Part | None:
+    """Frameworks send it as a message of its own, or as a part of the first one."""
+    parts = first.parts if first.role == "system" else (part for part in first.parts if part.look == "system")
+    return next(iter(parts), None)
 
 
 def _without(message: Message, system: Part | None) -> Message:
