@@ -126,10 +126,13 @@ def test_times_of_any_kind_are_read(time):
     assert reproduces(record)
 
 
+@pytest.mark.parametrize("has_request", [True, False])
 @pytest.mark.parametrize("value", [7, True, {"a": 1}])
-def test_an_input_that_is_no_prompt_is_judged(value):
+def test_an_input_that_is_no_prompt_is_judged(value, has_request):
     record = small_record()
     record["input"] = value
+    if not has_request:
+        del record["steps"][0]["request"]
 
     judged = assert_promise_kept(json.dumps(record).encode())
 

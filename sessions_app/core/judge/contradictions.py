@@ -45,11 +45,13 @@ def record_gaps(run: Run) -> Iterator[Reason]:
 
 def _unreadable_input(run: Run) -> Iterator[Reason]:
     """A prompt is a text, or a list of texts and files; a replay begins with it."""
-    prompts = [part for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
+    models = main_models(run)
+    begins_with_it = bool(models) and models[0][1].history is None and run.prior is None
+    is_asked = begins_with_it or any(seen.parts_of("user-prompt") for seen in first_requests(run))
     can_begin = run.input is None or not run.input.is_json or is_prompt(run.input)
-    if run.source_format == "native" and prompts and not can_begin:
+    if run.source_format == "native" and is_asked and not can_begin:
         message = "The input is neither a text nor a list of texts and files; no replay can begin with it."
-        yield reason_at(run, "input_contradicts", message, main_models(run)[0][0])
+        yield reason_at(run, "input_contradicts", message, models[0][0])
 
 
 def _decided_elsewhere(run: Run) -> Iterator[Reason]:
