@@ -65,7 +65,12 @@ _WRITER = msgspec.msgpack.Encoder()
 
 def write_summaries(steps: Sequence[StepSummary]) -> bytes:
     """Field by field, each of all steps: a tenth less when compressed than step by step."""
-    return _WRITER.encode([[getattr(step, name) for step in steps] for name in StepSummary.__struct_fields__])
+    return _WRITER.encode([_column(steps, name) for name in StepSummary.__struct_fields__])
+
+
+def _column(steps: Sequence[StepSummary], name: str) -> msgspec.Raw:
+    """As bytes: the values of all fields at once take more room than the summaries."""
+    return msgspec.Raw(_WRITER.encode([getattr(step, name) for step in steps]))
 
 
 def read_summaries(data: bytes) -> tuple[StepSummary, ...]:

@@ -146,6 +146,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
     call = step.call
     model = call if isinstance(call, ModelCall) else None
     text = write_step(step, into)
+    failed = has_failed(step)
     return StepSummary(
         index=step.index,
         kind=step.kind,
@@ -162,7 +163,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         model=_clean(model.answered_model or model.model) if model else None,
         outcome=call.outcome if isinstance(call, ToolCall) else None,
         source=step.source,
-        has_error=has_failed(step),
+        has_error=failed,
         started_at=step.started_at,
         duration_ms=_storable_number(step.duration_ms),
         first_token_ms=step.first_token_ms,
@@ -175,7 +176,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         has_state=step.state is not None,
         span_ids=tuple(map(bytes.fromhex, span_ids_of_step(step))),
         answer_key=answer_key(step),
-        tells_failure=anomalies.has_failed(step) and not has_failed(step),
+        tells_failure=not failed and anomalies.has_failed(step),
     )
 
 

@@ -33,10 +33,11 @@ class Part(NamedTuple):
 
 
 class NumbersField(ArrayField):  # type: ignore[type-arg]  # at run time it takes none
-    """Whole numbers as they are: `ArrayField` prepares each by itself, and a run may have tens of thousands."""
+    """Whole numbers as the text of an array: as a list each is prepared by itself, and a run may have tens of
+    thousands."""
 
-    def get_db_prep_value(self, value: object, connection: BaseDatabaseWrapper, prepared: bool = False) -> object:
-        return value
+    def get_db_prep_value(self, value: Iterable[int], connection: BaseDatabaseWrapper, prepared: bool = False) -> str:
+        return f"{{{','.join(map(str, value))}}}"
 
 
 class RunContent(models.Model):

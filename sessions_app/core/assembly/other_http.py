@@ -12,24 +12,28 @@ from dataclasses import replace
 from sessions_app.core.assembly.model_exchanges import with_conversation
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import messages
-from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import EXCHANGES, HTTP_TOLD, ModelCall, Run, Step
 
 
 def with_other_http(run: Run) -> Run:
     """Each step of a model whose exchange says something else, with a word for what."""
-    steps = tuple(replace(step, extra=_unmarked(step)) for step in run.steps)
-    alone = tuple(map(_exchange_alone, steps))
-    if run.source_format != EXCHANGES or alone == steps:
-        return replace(run, steps=steps)
+    run = replace(run, steps=tuple(map(_unmarked, run.steps)))
+    if run.source_format != EXCHANGES:
+        return run
+    alone = tuple(map(_exchange_alone, run.steps))
+    if alone == run.steps:
+        return run
     again = with_conversation(replace(run, steps=alone)).model_calls
     told = {step.index: _told_otherwise(step, *other) for (step, _), other in zip(run.model_calls, again, strict=False)}
-    return replace(run, steps=tuple(_marked(step, told.get(step.index)) for step in steps))
+    return replace(run, steps=tuple(_marked(step, told.get(step.index)) for step in run.steps))
 
 
-def _unmarked(step: Step) -> JsonObject:
-    return {name: each for name, each in step.extra.items() if name != HTTP_TOLD}
+def _unmarked(step: Step) -> Step:
+    if HTTP_TOLD not in step.extra:
+        return step
+    return replace(step, extra={name: each for name, each in step.extra.items() if name != HTTP_TOLD})
 
 
 def _exchange_alone(step: Step) -> Step:
@@ -42,7 +46,7 @@ def _exchange_alone(step: Step) -> Step:
 def _told_otherwise(step: Step, again: Step, other: ModelCall) -> str | None:
     assert isinstance(step.call, ModelCall)
     found = next((word for word, read in _READ.items() if not same_json(read(step.call), read(other))), None)
-    return found or ("request" if not same_json(_unmarked(step), again.extra) else None)
+    return found or ("request" if not same_json(step.extra, again.extra) else None)
 
 
 def _marked(step: Step, told: str | None) -> Step:

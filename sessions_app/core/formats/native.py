@@ -46,11 +46,11 @@ def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
     fields = Fields(content)
     _check_version(fields)
     resolve = _InlineResolver(fields, limits.max_messages)
-    count = len(fields.items("steps") or [])
-    if count > limits.max_steps:
-        raise RecordTooLarge(f"The run has {count} steps; the limit is {limits.max_steps}.")
+    written = fields.items("steps") or []
+    if len(written) > limits.max_steps:
+        raise RecordTooLarge(f"The run has {len(written)} steps; the limit is {limits.max_steps}.")
     prior = resolve.start(fields.items("prior"))
-    steps = tuple(_read_step(raw, i, resolve) for i, raw in enumerate(fields.children("steps") or (), start=1))
+    steps = tuple(_read_step(Fields(raw, f"steps[{i}]"), i + 1, resolve) for i, raw in enumerate(written))
     final = resolve.history(fields.slice("final"), "final")
     run = read_header(fields, resolve, prior=prior, steps=steps, final=final)
     return with_words_of_failures(replace(run, extra={**run.extra, **resolve.unnamed_rows()}))

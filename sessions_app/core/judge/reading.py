@@ -100,6 +100,8 @@ def status_code(step: Step) -> int | None:
     if not isinstance(step.call, ToolCall):
         return None
     answer = object_of(step.call.result)
+    if not answer:
+        return None  # as mostly: whether steps failed is asked again and again
     found = (answer.get(name) for name in ("status_code", "http_status", "status"))
     return next((code for code in found if isinstance(code, int) and 100 <= code <= 599), None)
 
