@@ -333,6 +333,41 @@ def test_call_for_somebody_else_is_found():
     assert found("other_identity", right) == []
 
 
+ORDER = {"order_id": "ORD-12", "user_id": "u_2", "status": "shipped"}
+OWN_ORDER = {**ORDER, "user_id": "u_1"}
+
+
+def looked_up_and_cancelled(*answers, cancelled="ORD-12", **asked):
+    lookups = [tool("lookup_order", {"order_id": "ORD-21"} | asked, result=answer) for answer in answers]
+    return make_run(*lookups, tool("cancel_order", {"order_id": cancelled}), user_id="u_1")
+
+
+def test_call_with_what_a_tool_gave_as_somebody_elses_is_found():
+    """As a hint: nothing went wrong for certain."""
+    run = looked_up_and_cancelled(ORDER)
+
+    said = "lookup_order returned a record of u_2, and cancel_order was called with its ORD-12; the run is for u_1"
+    assert found("used_of_other", run) == [(said, (1, 2))]
+    assert [each.weight for each in find_anomalies(run) if each.code == "used_of_other"] == [1]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        looked_up_and_cancelled(OWN_ORDER),
+        looked_up_and_cancelled(ORDER, cancelled="ORD-21"),
+        looked_up_and_cancelled(ORDER, user_id="u_2"),
+        looked_up_and_cancelled([ORDER, {**ORDER, "user_id": "u_3"}]),
+        looked_up_and_cancelled(ORDER, {**ORDER, "user_id": "u_3"}),
+        looked_up_and_cancelled({"user_id": "u_2"}, cancelled="u_2"),
+        make_run(tool("lookup_order", {}, result=ORDER), tool("lookup_order", {"order_id": "ORD-12"}), user_id="u_1"),
+        make_run(tool("lookup_order", {}, result=ORDER), tool("cancel_order", {"order_id": "ORD-12"})),
+    ],
+)
+def test_who_asks_for_others_or_is_given_several_is_not_accused(run):
+    assert found("used_of_other", run) == []
+
+
 # --- models, state, time -----------------------------------------------------------------------
 
 

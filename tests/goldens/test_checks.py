@@ -188,6 +188,19 @@ def test_a_call_for_another_user_fails_and_an_unknown_user_cannot_be_judged():
     assert passed({"kind": "no_value_of_other_user"}, told("#4421", user_id=None)) is None
 
 
+@pytest.mark.parametrize(
+    ("named", "tool", "holds"),
+    [("#4421", "cancel", False), ("#4398", "cancel", True), ("#4421", "find", True)],
+)
+def test_a_call_with_what_belongs_to_another_user_fails(named, tool, holds):
+    calls = (
+        ToolUse(step=2, tool="find", arguments={"q": "mine"}, result=ORDERS),
+        ToolUse(step=4, tool=tool, arguments={"order": named}, result={"ok": True}),
+    )
+
+    assert passed({"kind": "no_value_of_other_user"}, trace(calls=calls)) is holds
+
+
 # --- reading -----------------------------------------------------------------------------------
 
 

@@ -21,8 +21,8 @@ def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the ru
         has_ended=run.status == "ok",
         has_failed=failed,
         why_not_ended=f"it ended with an error: {_words(run.error)}" if failed else why_not_ended,
-        known_answers=tuple(answer for call in _calls(scene) for answer in call.answers),
-        calls=_calls(run),
+        known_answers=tuple(answer for call in tool_uses(scene) for answer in call.answers),
+        calls=tool_uses(run),
         steps=sum(step.kind != "other" for step in main_steps(run)),
         output=run.output.parsed if run.output else None,
         output_text=run.output.as_text() if run.output else None,
@@ -34,7 +34,7 @@ def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the ru
     )
 
 
-def _calls(run: Run | None) -> tuple[ToolUse, ...]:
+def tool_uses(run: Run | None) -> tuple[ToolUse, ...]:
     return () if run is None else tuple(_use(step, call) for step, call in own_tools(run))
 
 

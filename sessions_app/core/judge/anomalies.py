@@ -11,6 +11,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
+from replay_goldens.owner_checks import UseOfOther, uses_of_others
+from sessions_app.core.goldens.traces import tool_uses
 from sessions_app.core.judge.model_names import is_same_model
 from sessions_app.core.judge.reading import (
     argument_key,
@@ -80,6 +82,7 @@ _MAY_BE_MEANT = frozenset(
         "many_tool_calls",
         "duplicate_call",
         "unscoped_call",
+        "used_of_other",
         "model_changed",
         "other_model_answered",
         "spans_lost",
@@ -487,6 +490,37 @@ def other_identity(run: Run, rules: Rules) -> Iterator[Anomaly]:
                 yield Anomaly(code="other_identity", message=message, steps=(step.index,))
 
 
+def used_of_other(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A tool gave what belongs to somebody else, and another tool was called with it. Who asked for that person, or is
+    given what belongs to several, may well serve them."""
+    owners = {"user_id": run.user_id, "tenant_id": run.tenant_id}
+    if not any(owners.values()) or _serves_several(run):
+        return
+    found: dict[tuple[int, int], UseOfOther] = {}
+    for use in uses_of_others(tool_uses(run), [((key,), owner) for key, owner in owners.items()][::-1]):
+        if use.value != use.owner and not _asked_for_somebody(use.given.arguments):
+            found.setdefault((use.given.step, use.call.step), use)
+    for steps, use in found.items():
+        message = (
+            f"{use.given.tool} returned a record of {use.owner}, and {use.call.tool} was called with its {use.value}; "
+            f"the run is for {join_words([owner for owner in owners.values() if owner])}"
+        )
+        yield Anomaly(code="used_of_other", message=message, steps=steps)
+
+
+def _serves_several(run: Run) -> bool:
+    given = [leaf for _, call in own_tools(run) for leaf in leaves(value_of(call.result))]
+    return any(
+        len({str(item) for key, item in given if key == field and item} - {owner}) > 1
+        for field, owner in (("user_id", run.user_id), ("tenant_id", run.tenant_id))
+        if owner
+    )
+
+
+def _asked_for_somebody(arguments: JsonValue) -> bool:
+    return any(key in _OWNER_KEYS for key, _ in leaves(arguments))
+
+
 # --- models, state, time -----------------------------------------------------------------------
 
 
@@ -595,6 +629,7 @@ DETECTORS: tuple[Detector, ...] = (
     cut_off_json,
     unscoped_calls,
     other_identity,
+    used_of_other,
     failed_calls,
     model_changed,
     other_model_answered,
