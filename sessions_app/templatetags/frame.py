@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.core.strip import strip_of
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
 from sessions_app.web.badges import State, expectation_of, state_of
 from sessions_app.web.frame import bar_facts, theme_of
 from sessions_app.web.keys import SHEET, keys_are_on
@@ -37,6 +37,13 @@ def icon(name: str, css: str = "") -> SafeString:
 def state(table: str, value: str | None, suffix: object = "", css: str = "") -> SafeString:
     """`{% state "run" run.status %}`, `{% state "verdict" run.verdict run.verdict_step %}`; `state-chip` frames it."""
     return state_html(state_of(table, value), suffix, css)
+
+
+@register.simple_tag
+def verdict_state(run: Run, table: str = "verdict", css: str = "") -> SafeString:
+    """Whether the run can be replayed, with the step up to which it can; of one that has not ended nobody knows yet."""
+    value = "not_ended" if run.status == "running" else run.verdict
+    return state(table, value, run.verdict_step if value == "replayable_to_step" else "", css)
 
 
 @register.simple_tag

@@ -16,9 +16,12 @@ from sessions_app.core.clipping import shortened
 from sessions_app.core.place_words import place_in_words
 from sessions_app.core.redaction.builtin import BUILT_IN_RULES
 from sessions_app.core.search.query import quoted
+from sessions_app.models import Run
 
 register = template.Library()
 
+EMPTY = mark_safe('<em class="missing">empty</em>')
+NOT_ANSWERED = mark_safe('<span class="soft">not answered yet</span>')
 NOT_CAPTURED = mark_safe('<em class="missing">not captured</em>')  # constant markup of our own
 
 _SHORT_NAMES = {
@@ -135,6 +138,22 @@ def ago(value: datetime | None) -> SafeString:
 def running_for(since: datetime | None) -> str:
     """`3 min` of a run that has not ended."""
     return NOT_CAPTURED if since is None else _length(max(timezone.now() - since, timedelta(0)))
+
+
+@register.filter
+def took(run: Run) -> str:
+    """How long a run took; how long it has taken where it has not ended."""
+    if run.status == "running" and run.duration_ms is None and run.started_at:
+        return f"for {running_for(run.started_at)}"
+    return duration(run.duration_ms)
+
+
+@register.filter
+def answer(run: Run) -> SafeString:
+    """The first words of what a run answered."""
+    if run.output_preview is None and run.status == "running":
+        return NOT_ANSWERED
+    return EMPTY if run.output_preview == "" else recorded(run.output_preview)
 
 
 @register.filter

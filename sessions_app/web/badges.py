@@ -30,6 +30,7 @@ RUN_VERDICTS = {
     "replayable": State(word="replayable", icon="play", css="replayable"),
     "replayable_to_step": State(word="replayable to step", icon="skip-forward", css="partial"),
     "cold": State(word="cold", icon="snowflake", css="cold"),
+    "not_ended": State(word="not finished yet", icon="loader-circle", css="running"),
 }
 
 SHORT_RUN_VERDICTS = RUN_VERDICTS | {

@@ -350,6 +350,12 @@ def test_a_running_run_is_not_cold(shop, bob):
     assert found_by(shop, "cold:yes") == ["ended"]
     assert page.count("not finished yet") == 1
     assert "not finished yet" in own
+    assert "not answered yet" in page
+    panel = match(r'<aside id="peek"(.*?)</aside>', bob.get(ADDRESS, {"peek": "goes_on"}).content.decode())
+    assert "not finished yet" in panel
+    assert "not answered yet" in panel
+    assert "cold" not in panel
+    assert "Replay <kbd>" not in panel
     assert "snowflake" in bob.get("/p/shop/s/ended").content.decode().partition("<main")[2]
 
 
