@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from sessions_app.models import IngestNote, Project, Replay, Run
 from sessions_app.models.replays import OPEN_STATES, ReplayState
 from sessions_app.queries.failure_groups import AT
+from sessions_app.queries.replays import FILTERS, WAITING
 from sessions_app.queries.search import IS_COLD
 from sessions_app.queries.sessions import HEAVY
 
@@ -29,9 +30,10 @@ def open_replays(project: Project) -> list[Replay]:
 
 
 def open_counts(project: Project) -> dict[str, int]:
-    """How many replays are in each state that is not the end."""
-    found = Replay.objects.filter(project=project, state__in=list(OPEN_STATES)).order_by().values("state")
-    return dict(found.annotate(count=Count("pk")).values_list("state", "count"))
+    """How many replays are in each state that is not the end, and how many forks wait for an answer."""
+    is_shown = Q(state__in=list(OPEN_STATES)) | FILTERS[WAITING]
+    found = Replay.objects.filter(is_shown, project=project).order_by().values_list("state")
+    return {WAITING if state == ReplayState.DONE else state: count for state, count in found.annotate(Count("pk"))}
 
 
 def loops(project: Project, now: datetime) -> list[Run]:

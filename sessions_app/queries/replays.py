@@ -23,11 +23,12 @@ _IN_PART = Q(verdict__in=ENDS, facts__limit__isnull=False)
 _WITHIN = _DONE & ~_IN_PART
 """Those that ended before their recording did."""
 _WAITING = _FORK & _WITHIN & Q(verdict="unknown_from_step")
+WAITING = "waiting for an answer"
 FILTERS: dict[str, Q] = {
     "all": Q(),
     "open": Q(state__in=OPEN_STATES),
     "paused": Q(state=ReplayState.PAUSED),
-    "waiting for an answer": _WAITING,
+    WAITING: _WAITING,
     "forks": _FORK,
     "goldens": Q(is_golden=True),
     "reproduced": Q(verdict="reproduced") & ~_FORK,
@@ -47,6 +48,8 @@ class Queue:
     running: int
     paused: int
     """Those that wait for a person."""
+    waiting: int
+    """Forks that stopped because nobody knew an answer; they go on with one."""
     oldest: datetime | None
     """When the replay that waits longest was asked for."""
     workers: tuple[str, ...]
@@ -100,10 +103,11 @@ def took_ms(replay: Replay) -> float | None:
 def queue_of(project: Project) -> Queue:
     """Two queries. Only the counts of this project are told; whether workers are busy is not secret."""
     is_queued = Q(state=ReplayState.QUEUED)
-    mine = Replay.objects.filter(project=project, state__in=OPEN_STATES).aggregate(
+    mine = Replay.objects.filter(Q(state__in=OPEN_STATES) | _WAITING, project=project).aggregate(
         queued=Count("pk", filter=is_queued),
         running=Count("pk", filter=Q(state__in=HELD_STATES)),
         paused=Count("pk", filter=Q(state=ReplayState.PAUSED)),
+        waiting=Count("pk", filter=_WAITING),
         oldest=Min("created_at", filter=is_queued),
     )
     held = Replay.objects.filter(state__in=HELD_STATES, lease_until__gt=timezone.now())

@@ -50,12 +50,20 @@ def verdict_state(run: Run, table: str = "verdict", css: str = "") -> SafeString
 def replay_state(replay: Replay) -> SafeString:
     """How a replay ended, with the step that it stopped at; its state while it has not ended. Of a fork from which
     something was expected, whether that came: that it differs is no news."""
-    if replay.expectation_met is not None:
-        return state("expectation", expectation_of(replay.expectation_met, replay.unproven_source))
-    if not replay.verdict:
-        return state("replay", replay.state)
     stop = replay.stopped_at if replay.shown_verdict == "unknown_from_step" else None
-    return state("replay_verdict", replay.shown_verdict, (stop or {}).get("step", ""))
+    return state_html(_badge_of(replay), (stop or {}).get("step", ""))
+
+
+@register.simple_tag
+def replay_icon(replay: Replay) -> SafeString:
+    """That of `replay_state`, beside words of their own."""
+    return icon(_badge_of(replay).icon)
+
+
+def _badge_of(replay: Replay) -> State:
+    if replay.expectation_met is not None:
+        return state_of("expectation", expectation_of(replay.expectation_met, replay.unproven_source))
+    return state_of("replay_verdict", replay.shown_verdict) if replay.verdict else state_of("replay", replay.state)
 
 
 def state_html(shown: State, suffix: object = "", css: str = "") -> SafeString:

@@ -1,6 +1,7 @@
 """The page of a fork, the forks of a run as tree and table, and their words in lists and reports."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -121,6 +122,7 @@ def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven
 
     assert f"A{words}: the outcome contains" in match(r'<p class="verdict-words">(.*?)</p>', page)
     assert 'class="report-verdict verdict-unproven"' in page
+    assert re.search(r'class="verdict-words"><svg[^>]*><use href="[^"]*#check"', page)
     for text in [page, forks_of(bob, parent), *(bob.get(each).content.decode() for each in places)]:
         assert f"<span>a{words}</span>" in text
         assert "<span>as expected</span>" not in text

@@ -445,7 +445,7 @@ def test_what_fails_comes_first_and_the_header_counts_all_goldens(bob, bad, shop
 
     names = [[golden.name for golden, *_ in page.context["rows"]] for page in (first, second)]
     assert names == [["Failing", "New"], ["Held", "Shelved"]]
-    assert "1 of 4 goldens fails. 1 never run · 1 passed · 1 in quarantine" in words_of(first)
+    assert "1 golden fails, 1 not run yet. 1 passed · 1 in quarantine" in words_of(first)
 
 
 @pytest.mark.parametrize(
@@ -454,6 +454,7 @@ def test_what_fails_comes_first_and_the_header_counts_all_goldens(bob, bad, shop
         ([None, None], "2 goldens not run yet."),
         ([None], "1 golden not run yet."),
         (["pass", None], "1 of 2 goldens holds; 1 not run yet."),
+        (["fail", None], "1 golden fails, 1 not run yet."),
     ],
 )
 def test_a_golden_that_was_never_run_is_not_said_to_fail(bob, bad, shop, results, story):
@@ -466,6 +467,19 @@ def test_a_golden_that_was_never_run_is_not_said_to_fail(bob, bad, shop, results
     for page in ("goldens", "project"):
         assert f" {story} " in words_of(bob.get(reverse(page, args=["shop"])))
     assert "never run ·" not in words_of(bob.get(reverse("goldens", args=["shop"])))
+
+
+@pytest.mark.parametrize(("mode", "is_red"), [("recording", False), ("code", True)])
+def test_a_golden_that_fails_whatever_the_code_does_is_not_red(bob, bad, shop, mode, is_red):
+    golden = keep(bad)
+    Golden.objects.filter(pk=golden.pk).update(mode=mode)
+    replay = Replay.objects.create(project=shop, run=bad, content=bad.content, number=1, state="done")
+    GoldenRun.objects.create(golden=golden, replay=replay, result="fail")
+
+    page = bob.get(reverse("project", args=["shop"])).content.decode()
+
+    line = match(r'(<a [^>]*href="/p/shop/goldens">1 of 1 golden fails\.)', page)
+    assert ("wrong" in line) is is_red
 
 
 def test_the_list_asks_again_while_a_golden_runs(bob, bad):

@@ -260,6 +260,10 @@ def test_the_filters_tell_replays_in_part_from_different_ones(shop, bob):
     assert listed("different") == []
     assert listed("failed") == [2]
     assert listed("waiting for an answer") == [4]
+    for page in ("replays", "project"):
+        words = bob.get(reverse(page, args=["shop"])).content.decode()
+        assert re.search(r"(<strong>1</strong>|>1) waiting for an answer</a>", words)
+        assert "Nothing is waiting" not in words
 
 
 def test_a_fork_that_diverged_is_listed_under_diverged_and_the_tabs_count(shop, bob):

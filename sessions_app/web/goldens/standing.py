@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.goldens.results import Result
 from sessions_app.models import Project
+from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.goldens import goldens_of, last_results, unsettled_runs
 from sessions_app.services.golden_runs import settle
 
@@ -31,6 +32,8 @@ class Standing:
 
     ranked: Sequence[int]
     """Their keys, the ones that need somebody first and of these the newest."""
+    tells_of_code: bool
+    """Whether one that fails runs code: what repeats a recording fails whatever the code does."""
     counted: Mapping[str, int]
 
     @property
@@ -44,18 +47,25 @@ class Standing:
     @property
     def others(self) -> list[tuple[int, str]]:
         """What the story leaves out."""
-        told = ("fail",) if self.fails else ("pass", "never") if self._is_about_passes else ("pass",)
+        told = ("fail", "never") if self.fails else ("pass", "never") if self._is_about_passes else ("pass",)
         return [(number, words) for name, words in _WORDS.items() if name not in told and (number := self._of(name))]
 
     @property
     def story(self) -> str:
         if self.fails:
-            return f"{self.fails} of {_goldens(self.total)} {_fails(self.fails)}."
+            return self._failing
         if unjudged := self._of(*_UNJUDGED):
             return f"No golden fails, but {unjudged} of {self.total} could not be judged."
         if still := self._of("open"):
             return f"No golden fails so far; {still} {'has' if still == 1 else 'have'} not finished."
         return self._passes
+
+    @property
+    def _failing(self) -> str:
+        """What never ran is none of those that could have failed."""
+        if never := self._of("never"):
+            return f"{_goldens(self.fails)} {_fails(self.fails)}, {never} not run yet."
+        return f"{self.fails} of {_goldens(self.total)} {_fails(self.fails)}."
 
     @property
     def _is_about_passes(self) -> bool:
@@ -78,10 +88,15 @@ def standing_of(project: Project) -> Standing:
     """Four queries; what is over is judged first."""
     settle(unsettled_runs(project))
     results = last_results(project)
-    rows = goldens_of(project).select_related(None).values_list("pk", "quarantined_at")
-    named = [(pk, "quarantined" if since else _name(pk, results)) for pk, since in rows]
+    rows = goldens_of(project).select_related(None).values_list("pk", "quarantined_at", "mode")
+    modes = {pk: mode for pk, _, mode in rows}
+    named = [(pk, "quarantined" if since else _name(pk, results)) for pk, since, _ in rows]
     ranked = sorted(named, key=lambda each: _PLACE[each[1]])
-    return Standing(ranked=[pk for pk, _ in ranked], counted=Counter(name for _, name in named))
+    return Standing(
+        ranked=[pk for pk, _ in ranked],
+        counted=Counter(name for _, name in named),
+        tells_of_code=any(name == "fail" and modes[pk] != ReplayMode.RECORDING for pk, name in named),
+    )
 
 
 def _name(pk: int, results: Mapping[int, Result | None]) -> str:

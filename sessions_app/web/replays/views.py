@@ -82,7 +82,7 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     return render(request, "replays/list.html", context)
 
 
-_FILTER_WORDS = {"different": "diverged", "failed": "could not finish"}
+_FILTER_WORDS = {"different": "diverged", "failed": "could not run or finish"}
 """Filters that rows name otherwise."""
 
 
