@@ -447,6 +447,32 @@ def result_from_outside_with_a_prompt() -> Play:
     return _resumed({"tracking": "T-9"}, "And hurry")
 
 
+def approval_with_a_prompt_behind_an_earlier_one() -> Play:
+    """The library joins what the earlier approval gave with the answer to the call beside it."""
+    first = says(call("pay", {"order_id": "ORD-1"}, "p1"), call("look", {}, "l1"))
+    history = asyncio.run(_paying_and_looking(first).run("Pay both")).all_messages()
+    second = _paying_and_looking(says(call("pay", {"order_id": "ORD-2"}, "p2")))
+    history = asyncio.run(
+        second.run(message_history=history, deferred_tool_results=DeferredToolResults(approvals={"p1": True}))
+    ).all_messages()
+    results = DeferredToolResults(approvals={"p2": True})
+    return Play(_paying_and_looking(says("Paid.")), "And hurry", message_history=history, deferred_tool_results=results)
+
+
+def _paying_and_looking(*answers: ModelResponse) -> Agent[None, Any]:
+    agent: Agent[None, Any] = Agent(Scripted(*answers), output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain(requires_approval=True)
+    def pay(order_id: str) -> str:
+        return f"paid {order_id}"
+
+    @agent.tool_plain
+    def look() -> str:
+        return "two orders"
+
+    return agent
+
+
 def results_for_tools_that_run_elsewhere() -> Play:
     def asking(*then: ModelResponse) -> Agent[None, Any]:
         schema = {"type": "object", "properties": {"order_id": {"type": "string"}}}
@@ -632,6 +658,7 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     two_held_back_and_decided_otherwise, held_back_and_to_be_tried_again,
     put_off_beside_one_to_approve, one_to_approve_beside_one_put_off,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
+    approval_with_a_prompt_behind_an_earlier_one,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
     hidden_tool, hidden_tool_that_is_looked_for, tools_that_run_at_the_provider, tool_that_the_provider_looks_for,
     hidden_tool_that_a_search_of_the_team_finds, fallback_model, calls_without_ids, one_id_for_two_calls,

@@ -139,9 +139,11 @@ def _first_request(plan: ReplayPlan) -> Payload | None:
     if goes_on and len(first) > position:
         return first[position]
     # The library drops answers of tools at the beginning for which there is no call, and code such as a history
-    # processor may have changed earlier turns; what was added stands last.
-    is_other = bool(first) and history != prior
-    return first[-1] if is_other and _is_plain(first[-1]) else None
+    # processor may have changed earlier turns, as the library itself does where answers of tools came in two turns;
+    # what was added stands last.
+    if not first or history == prior:
+        return None
+    return first[-1] if plan.run.deferred is not None or _is_plain(first[-1]) else None
 
 
 def _is_plain(first: Payload) -> bool:
