@@ -167,3 +167,17 @@ def test_a_prompt_that_a_session_left_unanswered_is_told_from_another_input():
 
     record["input"] = "Something else."
     assert [each.code for each in judge(parse_native(bytes_of(record))).reasons] == ["input_contradicts"]
+
+
+def test_an_input_may_hold_earlier_turns_and_a_prompt_behind_a_tools_answer():
+    """As `to_input_list()` gives it of a run that `stop_on_first_tool` ended."""
+    earlier = {"role": "user", "content": "Order O-1?"}
+    asked = {"type": "function_call", "call_id": "c0", "name": "lookup", "arguments": '{"order": "O-1"}'}
+    answered = {"type": "function_call_output", "call_id": "c0", "output": "shipped"}
+    given: Any = [earlier, asked, answered, {"role": "user", "content": "And O-2?"}]
+    record = one_record(lambda: Runner.run(agent(model=Scripted(*ASKS[1:], [says("Both.")]), tools=[lookup]), given))
+
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+
+    record["input"] = given[1:3]
+    assert [each.code for each in judge(parse_native(bytes_of(record))).reasons] == ["prompts_beside_input"]

@@ -223,6 +223,14 @@ def reasons_of(record: Record) -> list[str]:
     return [reason.code for reason in judge(parse_native(bytes_of(record))).reasons]
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["a_handoff_whose_filter_removes_tools", "a_handoff_that_nests_its_history"])
+def test_a_history_that_was_written_anew_contradicts_nothing(name: str, way: str):
+    (record,) = played(name, way)
+
+    assert reasons_of(record) == ["history_rewritten"]
+
+
 def test_words_that_nobody_said_before_are_found_in_a_history_that_was_cut():
     _, record = played("call_ids_that_come_again_over_turns", "run")
     part: dict[str, Any] = record["steps"][2]["request"]["messages"][0]["parts"][0]

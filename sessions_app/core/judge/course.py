@@ -14,6 +14,7 @@ from itertools import pairwise, takewhile
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.kit_side_effects import answers_differ
 from sessions_app.core.judge.last_calls import calls_in, kinds_said, names_of_tools
+from sessions_app.core.judge.openai_loop import rewritten_requests
 from sessions_app.core.judge.reading import (
     SeenMessage,
     ends_at_answer,
@@ -195,12 +196,18 @@ def _says_that_nobody_asked(run: Run, before: ModelCall | None, step: Step, call
     if call.history is None:
         begins = before is None and (run.source_format == EXCHANGES or _is_saved_prompt(run))
         return f"Nobody asked for the answer of {step_name(step)}: no message comes before it." if begins else None
-    if ends_at_answer(call) and not is_of_recorder(run) and run.deferred is None:
+    if ends_at_answer(call) and not is_of_recorder(run) and run.deferred is None and not _is_written_anew(run, step):
         return f"The request of {step_name(step)} ends with words of the model: nobody asked for its answer."
     must_ask = run.source_format == EXCHANGES or (run.source_format in _SAVED and before and _is_last_answer(before))
     if must_ask and not _says_something(call.history):
         return f"The request of {step_name(step)} holds no message of a user."
     return None
+
+
+def _is_written_anew(run: Run, step: Step) -> bool:
+    """As the SDK sums up for the next agent what was said, in words of the assistant."""
+    rewritten = rewritten_requests(run) if is_openai_agents(run) else None
+    return rewritten is not None and rewritten[1] is step
 
 
 def _is_saved_prompt(run: Run) -> bool:

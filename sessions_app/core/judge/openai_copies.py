@@ -12,6 +12,7 @@ from sessions_app.core.compare.strict import same_json
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.values import read_value
 from sessions_app.core.history import nodes
+from sessions_app.core.judge.openai_loop import rewritten_requests
 from sessions_app.core.judge.reading import main_models, own_tools, seen_message, seen_messages, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
@@ -60,7 +61,8 @@ def _other_items(run: Run) -> Iterator[Reason]:
 
 
 def _other_number(run: Run) -> Iterator[Reason]:
-    """Calls and answers that the items hold once more than the run made them, or not at all."""
+    """Calls and answers that the items hold once more than the run made them, or not at all. A handoff's filter that
+    writes the history anew may take those before it out of the items as well."""
     items = run.extra.get("items")
     if not isinstance(items, list) or run.status != "ok" or run.deferred is not None:
         return
@@ -76,7 +78,11 @@ def _other_number(run: Run) -> Iterator[Reason]:
                 message = f"The run's items[{position}] holds a call's {what} once more."
                 yield reason_at_end(run, "items_contradicted", message)
     known = {(what, call_id) for what, call_id, _ in held}
+    rewritten = rewritten_requests(run)
+    kept_from = rewritten[1].index if rewritten else 0
     for step, call in own_tools(run) if held else ():
+        if step.index < kept_from:
+            continue
         for what in _said_of(call):
             if (what, str(call.call_id)) not in known:
                 yield reason_at_end(run, "items_contradicted", f"The run's items lack the {what} of {step_name(step)}.")
@@ -127,7 +133,8 @@ class _Messages:
                 self._answers[str(part.get("tool_call_id"))].append(part.get("content"))
         for _, call in run.tool_calls:
             if call.result is not None:
-                self._answers[str(call.call_id)].append(value_of(call.result))
+                told = call.result.as_text() if call.result.is_text else value_of(call.result)
+                self._answers[str(call.call_id)].append(told)
 
     def hold(self, raw: JsonObject) -> bool:
         """Whether they say what this item says, as far as they tell of it."""

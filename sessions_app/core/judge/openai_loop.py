@@ -24,6 +24,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps, was_stopped
+from sessions_app.core.shared_values import once_each
 
 Essence = tuple[bytes, ...]
 ENDED_AT_TOOLS = frozenset({"ended_by_tools", "too_many_turns"})
@@ -59,7 +60,7 @@ def _other_input(run: Run) -> Iterator[Reason]:
         if not _texts_in(run.input) <= said or (is_empty and asked):
             message = f"The input of the run and the request of {step_name(step)} say different things."
             yield reason_at(run, "input_contradicts", message, step)
-        elif not _prompts_in(run.input, asked):
+        elif not (_prompts_in(run.input, asked) or _prompts_in(run.input, [*_prior(run), *asked])):
             message = f"The request of {step_name(step)} holds another number of prompts than the input of the run."
             yield reason_at(run, "prompts_beside_input", f"{message} {_UNANSWERED}", step)
 
@@ -118,7 +119,8 @@ def _is_prompt(asked: list[JsonObject]) -> bool:
 
 
 def _prompts_in(input: Payload | None, asked: list[JsonObject]) -> bool:
-    """Whether the request holds as many prompts as the input, so that nobody's words stand beside it."""
+    """Whether these parts hold as many prompts as the input, so that nobody's words stand beside it. An input may
+    begin with earlier turns, of which the request adds the last words alone."""
     value = value_of(input)
     rows = [{"role": "user"}] if isinstance(value, str) else value if isinstance(value, list) else None
     prompts = [part for part in asked if part.get("part_kind") == "user-prompt"]
@@ -152,17 +154,26 @@ def _text(content: JsonValue) -> str:
 
 def _rewritten(run: Run) -> Iterator[Reason]:
     """A replay puts a history in place that was cut; what code of the team wrote into it, it cannot know."""
+    found = rewritten_requests(run)
+    if found is not None:
+        before, after = found
+        message = (
+            f"The request of {step_name(after)} does not go on from {step_name(before)}: code such as a handoff's "
+            "filter wrote its history anew, and does not run in a replay."
+        )
+        yield reason_at(run, "history_rewritten", message, after)
+
+
+@once_each
+def rewritten_requests(run: Run) -> tuple[Step, Step] | None:
+    """The first request whose history was written anew, behind the one from which it does not go on."""
     for (before, asked), (after, call) in pairwise(main_models(run)):
         if call.history is None or asked.history is None or _goes_on(call.history, asked.history):
             continue
         answered = {part.get("tool_call_id") for part in calls_in(asked)}
         if not _is_known(call.history, _known_before(run, after), answered):
-            message = (
-                f"The request of {step_name(after)} does not go on from {step_name(before)}: code such as a handoff's "
-                "filter wrote its history anew, and does not run in a replay."
-            )
-            yield reason_at(run, "history_rewritten", message, after)
-            return
+            return before, after
+    return None
 
 
 def _attempt_as_step(run: Run) -> Iterator[Reason]:
