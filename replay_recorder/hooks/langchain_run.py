@@ -136,6 +136,8 @@ class RunLog:
                 said = {"model": model, "provider": provider, "instructions": asked.instructions or ""}
                 run.put(deferred=deferred or None)
                 run.put(input=_input(self._inputs, messages), **said)
+                if _is_made_of_input(self._inputs, messages):
+                    run.amend(step, prompt_rewritten=True)
             run.amend(step, request=asked.history, settings=_settings(params))
             with guard("langchain_tools"):
                 self._offered[step] = _parameters(params)
@@ -382,9 +384,22 @@ def _input(inputs: Any, messages: list[Any]) -> Any:
     """The newest question, where a conversation was given; else what was given."""
     if isinstance(inputs, str):
         return inputs
-    is_conversation = isinstance(inputs, Mapping) and "messages" in inputs
-    prompt = next((each for each in reversed(messages) if each.type == "human"), None)
-    return prompt_of(prompt.content) if is_conversation and prompt is not None else _given(inputs)
+    prompt = _prompt(messages)
+    return prompt if _is_conversation(inputs) and prompt is not None else _given(inputs)
+
+
+def _is_conversation(inputs: Any) -> bool:
+    return isinstance(inputs, list) or (isinstance(inputs, Mapping) and "messages" in inputs)
+
+
+def _is_made_of_input(inputs: Any, messages: list[Any]) -> bool:
+    """Whether the prompt is not what the chain was given: a template, or a node of a graph, made it of that."""
+    return not _is_conversation(inputs) and _prompt(messages) not in (None, inputs)
+
+
+def _prompt(messages: list[Any]) -> Any:
+    newest = next((each for each in reversed(messages) if each.type == "human"), None)
+    return None if newest is None else prompt_of(newest.content)
 
 
 def _output(outputs: Any) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -589,6 +589,65 @@ def test_models_behind_prompts_are_runs_too():
 
     assert (kinds(run), run.instructions, value(run.output)) == (["model"], "You are brief.", ANSWER)
     assert run.agent.framework == "langchain"
+
+
+@pytest.mark.parametrize("given", [{"order_id": "ORD-5521"}, "ORD-5521"])
+def test_a_chain_whose_template_makes_the_prompt_replays(given):
+    from langchain_core.output_parsers import StrOutputParser
+    from langchain_core.prompts import ChatPromptTemplate
+
+    def chain(url: str) -> Any:
+        prompt = ChatPromptTemplate.from_template("Where is {order_id}?")
+        return (prompt | graphs.model_at(url) | StrOutputParser()).invoke(given)
+
+    run = only(says(ANSWER), work=chain)
+
+    assert value(run.input) == given
+    assert_reproduced(run)
+    assert "made the prompt of the input" in replayed(encode_native(run))[0].facts["proof"]["requests"]["reason"]
+
+
+def test_a_graph_with_a_state_of_its_own_replays_but_for_its_output():
+    from langgraph.graph import END, START, StateGraph
+
+    class Question(TypedDict, total=False):
+        question: str
+        answer: str
+
+    def graph(url: str) -> Any:
+        made = StateGraph(Question)
+        made.add_node("ask", lambda state: {"answer": graphs.model_at(url).invoke(f"So: {state['question']}").content})
+        made.add_edge(START, "ask")
+        made.add_edge("ask", END)
+        return made.compile().invoke({"question": ASKED})
+
+    run = only(says(ANSWER), work=graph)
+
+    assert value(run.input) == {"question": ASKED}
+    judged = assert_promise_kept(encode_native(run))
+    assert (judged.step, [reason.code for reason in judged.reasons]) == (1, ["output_made_by_code"])
+
+
+@pytest.mark.parametrize(
+    "given", [[("user", ASKED)], [("system", "Be brief."), ("user", "Hi"), ("ai", "Hi."), ("user", ASKED)]]
+)
+def test_messages_that_a_chain_is_given_are_a_conversation(given):
+    from langchain_core.output_parsers import StrOutputParser
+
+    run = only(says(ANSWER), work=lambda url: (graphs.model_at(url) | StrOutputParser()).invoke(given))
+
+    assert value(run.input) == ASKED
+    assert_reproduced(run)
+
+
+@pytest.mark.parametrize("said", ["Where?", {"order_id": "ORD-5521"}, 7])
+def test_an_input_that_no_template_made_the_prompt_of_is_judged(said):
+    record = json.loads(encode_native(only(ASKS, says(ANSWER), work=invoked)))
+    record["input"] = said
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert (judged.step, [reason.code for reason in judged.reasons]) == (3, ["input_contradicts"])
 
 
 def test_what_asks_no_model_is_no_run():

@@ -26,7 +26,7 @@ from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.replay.rewriting import read_rewriting
+from sessions_app.core.replay.rewriting import has_prompt_of_code, read_rewriting
 from sessions_app.core.run import EXCHANGES, WAITING, ModelCall, Run, ToolCall
 
 
@@ -44,10 +44,11 @@ def record_gaps(run: Run) -> Iterator[Reason]:
 
 
 def _unreadable_input(run: Run) -> Iterator[Reason]:
-    """A prompt is a text, or a list of texts and files; a replay begins with it."""
+    """A prompt is a text, or a list of texts and files; a replay begins with it, except where a graph made its own."""
     models = main_models(run)
     begins_with_it = bool(models) and models[0][1].history is None and run.prior is None
-    is_asked = begins_with_it or any(seen.parts_of("user-prompt") for seen in first_requests(run))
+    prompts = [part for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
+    is_asked = begins_with_it or (bool(prompts) and not run.is_told_by_others)
     can_begin = run.input is None or not run.input.is_json or is_prompt(run.input)
     if run.source_format == "native" and is_asked and not can_begin:
         message = "The input is neither a text nor a list of texts and files; no replay can begin with it."
@@ -74,7 +75,7 @@ def _prompts(run: Run) -> Iterator[Reason]:
         return
     before = run.prior.length if run.prior else 0
     added = [seen_message(node.message, step=0) for node in nodes(first) if node.length > before]
-    is_reworded = "prompt_rewritten" in models[0][0].extra
+    is_reworded = has_prompt_of_code(run)
     prompts = sum(len(seen.parts_of("user-prompt")) for seen in added)
     is_rewritten = is_reworded or prompts > 1 or len(first_requests(run)) > 1
     if added and (is_reworded or prompts != 1):

@@ -7,6 +7,7 @@ from sessions_app.core.judge.reading import first_requests, is_of_recorder
 from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.replay.rewriting import has_prompt_of_code
 from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, Run
 
 
@@ -24,13 +25,13 @@ def saved_input_contradicts(run: Run) -> bool:
 
 
 def _may_be_held_against(run: Run) -> bool:
-    """Whether nothing but the input is said to have made the prompt: no fork, and no part of another library's shape.
-    Our own recorder heard both, so a replay begins with the input and finds where the prompt differs. What is no prompt
-    at all is judged by itself."""
+    """Whether nothing but the input is said to have made the prompt: no fork, no code that made another one of it, and
+    no part of another library's shape. Our own recorder heard both, so a replay begins with the input and finds where
+    the prompt differs. What is no prompt at all is judged by itself, where a replay would begin with it."""
     is_plain = run.origin == "recorded" and run.deferred is None and not is_openai_agents(run)
-    if not is_plain or run.input is None or is_of_recorder(run):
+    if not is_plain or run.input is None or is_of_recorder(run) or has_prompt_of_code(run):
         return False
-    return run.input.is_text or (run.input.is_json and is_prompt(run.input))
+    return run.is_told_by_others or run.input.is_text or (run.input.is_json and is_prompt(run.input))
 
 
 def _is_elsewhere(run: Run) -> bool:

@@ -43,7 +43,7 @@ from sessions_app.core.replay.proof import (
     up_to,
 )
 from sessions_app.core.replay.ran_with import arguments_part
-from sessions_app.core.replay.rewriting import Rewriting, in_words, made_otherwise, unrecorded_words
+from sessions_app.core.replay.rewriting import Rewriting, has_prompt_of_code, in_words, made_otherwise, unrecorded_words
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
     conversation_told_otherwise,
@@ -533,7 +533,8 @@ def _requests(played: Played) -> Part:
         agree = "the requests agree" if missing is None else "the other requests agree"
         return not_comparable("; ".join([agree, *untold]))
     turns = GIVEN_TURNS if run.prior is not None else None
-    return proven(turns, input_told_otherwise(run), state_told_otherwise(run)) if found == PROVEN else found
+    made = "code that did not run made the prompt of the input" if has_prompt_of_code(run) else None
+    return proven(turns, made, input_told_otherwise(run), state_told_otherwise(run)) if found == PROVEN else found
 
 
 def _other_past(played: Played) -> str | None:

@@ -16,7 +16,7 @@ from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, messages
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import Run, Step
+from sessions_app.core.run import Run, Step, main_model_calls
 
 _SHOWN = 3
 """Requests that a sentence names; facts hold all."""
@@ -53,6 +53,11 @@ def read_rewriting(step: Step) -> Rewriting | None:
     made, cut = told.get("made"), told.get("cut")
     positions = [each for each in made if type(each) is int] if isinstance(made, list) else []
     return Rewriting(made=tuple(positions), cut=cut if type(cut) is int else 0)
+
+
+def has_prompt_of_code(run: Run) -> bool:
+    """Whether the recorder tells that code made another prompt of the input, as templates do."""
+    return any("prompt_rewritten" in step.extra for step, _ in main_model_calls(run)[:1])
 
 
 SENT_OTHERWISE = ("words_added", "words_left_out")
