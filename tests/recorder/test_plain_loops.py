@@ -60,6 +60,32 @@ def test_a_loop_over_chat_completions_replays(loop, tool):
     assert_reproduced(run)
 
 
+@pytest.fixture(scope="module")
+def calls_of_one_id() -> Run:
+    """As servers on one's own machine do, which count the calls of each answer anew."""
+    orders = [calls("find_order", {"order_id": order}, call_id="call_0") for order in ("ORD-5521", "ORD-1", "ORD-2")]
+    with fake_provider(in_turn(*orders, says(ANSWER))) as provider:
+        return only_record(lambda: plain_loops.chat(provider.url)(ASKED))
+
+
+def test_calls_that_use_an_id_again_replay(calls_of_one_id):
+    assert {call.call_id for _, call in calls_of_one_id.tool_calls} == {"call_0"}
+    assert_reproduced(calls_of_one_id)
+
+
+@pytest.mark.parametrize("order", ["ORD-5521", "ORD-1"])
+def test_a_call_of_an_id_that_is_used_again_is_held_against_its_own_http(calls_of_one_id, order):
+    record = json.loads(encode_native(calls_of_one_id))
+    last = [step for step in record["steps"] if step["kind"] == "model"][-1]
+    body = last["http"]["request_body"]
+    assert body.count(order) >= 1
+    last["http"]["request_body"] = body.replace(order, "ORD-2")
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["http_contradicted"]
+
+
 def test_what_the_bodies_say_is_in_the_steps():
     with in_two_steps() as provider:
         run = only_record(lambda: plain_loops.chat(provider.url, plain_loops.recorded_lookup)(ASKED))

@@ -5,7 +5,7 @@ Libraries write schemas of tools anew for each provider and keep the names of wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
 
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.model_names import could_be_same_model
@@ -121,31 +121,42 @@ def _objects(value: JsonValue) -> list[JsonObject]:
 
 
 def _other_past(call: ModelCall, wire: WireRequest) -> str | None:
-    """By their ids, which libraries may join with those of a protocol."""
-    asked = {name: part for part in _asked(call) for name in _ids(part)}
+    """By their ids, which libraries may join with those of a protocol, and which servers may use again: the calls of
+    one id are held against each other in their order."""
+    asked = _asked(call)
     if not asked:
         return None
+    told: Counter[str] = Counter()
     for sent in wire.calls:
-        if sent.call_id is not None and not _is_among(sent, asked):
+        if sent.call_id is not None and not _is_among(sent, asked.get(sent.call_id, []), told[sent.call_id]):
             return f"tells of another call of {sent.name} than the request of the step"
+        told[sent.call_id or ""] += 1
     strange = next((each for each in wire.answered if each not in asked), None)
     return None if strange is None else "tells of an answer to a call that the request of the step does not have"
 
 
-def _asked(call: ModelCall) -> Iterator[JsonObject]:
-    for node in nodes(call.history):
+def _asked(call: ModelCall) -> dict[str, list[JsonObject]]:
+    """By the id of a call: all that is told of it, oldest first. Answers count where the calls were left out."""
+    found: dict[str, list[JsonObject]] = defaultdict(list)
+    for node in [*nodes(call.history)][::-1]:
         seen = seen_message(node.message, step=0)
-        yield from (part for part in seen.parts if isinstance(part.get("tool_call_id"), str))
+        for part in (each for each in seen.parts if isinstance(each.get("tool_call_id"), str)):
+            for name in _ids(part):
+                found[name].append(part)
+    calls = {name: [part for part in parts if "args" in part] for name, parts in found.items()}
+    return {name: calls[name] or parts for name, parts in found.items()}
 
 
-def _ids(part: JsonObject) -> list[str]:
+def _ids(part: JsonObject) -> set[str]:
     whole = str(part.get("tool_call_id"))
-    return [whole, *whole.split("|")]
+    return {whole, *whole.split("|")}
 
 
-def _is_among(sent: WireCall, asked: dict[str, JsonObject]) -> bool:
-    part = asked.get(sent.call_id or "")
-    return part is not None and ("args" not in part or is_same_call(part, sent))
+def _is_among(sent: WireCall, parts: list[JsonObject], place: int) -> bool:
+    if not parts:
+        return False
+    part = parts[min(place, len(parts) - 1)]
+    return "args" not in part or is_same_call(part, sent)
 
 
 def is_same_call(part: JsonObject, sent: WireCall) -> bool:
