@@ -140,6 +140,19 @@ def test_a_fork_server_that_died_is_started_again():
     server.close()
 
 
+def test_what_the_sdk_stands_on_is_loaded_already_and_a_name_that_a_team_may_use_is_not():
+    server = ForkServer()
+    names = ["pydantic_ai", "openai", "mcp", "agents"]
+
+    child = server.fork("tests.agents.loaded_names", names, bare_environment(), with_stderr=False)
+
+    assert json.loads(child.stdout.readline()) == [True, True, True, False]
+    assert child.wait(5) == 0
+    child.stdout.close()
+    child.close()
+    server.close()
+
+
 def test_a_child_is_let_go_after_its_share():
     pool = ChildPool()
     child = pool.take()

@@ -22,6 +22,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 
 DESCRIPTORS = 5
@@ -33,6 +34,8 @@ _LOADED = (
     "sessions_app.agents.process.load_child",
     "urllib3",  # it tries a socket while it is imported, which would count as reaching out
 )
+_LOADED_WITH_SDK = ("openai", "mcp")
+"""Two thirds of loading the OpenAI Agents SDK. Not the SDK itself: a team may have an `agents` of its own."""
 
 
 def main() -> None:
@@ -55,11 +58,19 @@ def _load() -> None:
     """What is loaded here stays: the garbage collector looks through it neither now, which would be an eighth of the
     time, nor later. What cannot be loaded here cannot be loaded in the forked process either, which says so."""
     gc.disable()
-    for module in _LOADED:
+    for module in (*_LOADED, *(_LOADED_WITH_SDK if _has_sdk() else ())):
         with suppress(ImportError):
             import_module(module)
     gc.freeze()
     gc.enable()
+
+
+def _has_sdk() -> bool:
+    try:
+        distribution("openai-agents")
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _next_job(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
