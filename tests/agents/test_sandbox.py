@@ -59,9 +59,9 @@ def test_sending_does_not_wait_for_a_child_that_does_not_read():
         stopped.send({"id": "1", "run_id": "again", "record": "x" * 5_000_000})
 
         assert next(stopped.answers(poll_seconds=0.1)) is None
-        assert time.monotonic() - started < 0.5
+        assert time.monotonic() - started < GONE_WITHIN
         stopped.end()
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 2 * GONE_WITHIN
 
 
 def test_the_garbage_collector_leaves_alone_what_it_loaded_and_goes_on_with_the_rest(child):
@@ -203,7 +203,7 @@ def test_a_child_that_does_not_listen_can_be_ended():
         child.end()
         child.end()
 
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 2 * GONE_WITHIN
         assert not child.is_alive
 
 
