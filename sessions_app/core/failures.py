@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Literal
 
-from sessions_app.core.judge.anomalies import Anomaly, has_failed
-from sessions_app.core.run import ErrorInfo, OtherCall, Run, ToolCall
+from sessions_app.core.judge.anomalies import Anomaly, failed_steps
+from sessions_app.core.run import ErrorInfo, OtherCall, Run, ToolCall, counted_steps
 
 FailureOutcome = Literal["fixed", "still_fails", "fails_otherwise", "could_not_run", "not_known"]
 LENGTH = 10
@@ -41,10 +41,9 @@ def failure_group(run: Run, anomalies: Iterable[Anomaly]) -> str | None:
 def _place(run: Run) -> str:
     """What failed last, by its kind and name; its number differs from run to run. A failure in the middle of a run
     that ended in an error of its own may have nothing to do with it."""
-    steps = [step for step in run.steps if not isinstance(step.call, OtherCall)]
-    looked_at = steps if run.error is None else steps[-1:]
-    failed = next((step for step in reversed(looked_at) if has_failed(step)), None)
-    if failed is None:
+    steps = [step for step in failed_steps(run).values() if not isinstance(step.call, OtherCall)]
+    failed = steps[-1] if steps else None
+    if failed is None or (run.error is not None and failed is not counted_steps(run)[-1]):
         return ""
     return f"tool {failed.call.tool_name}" if isinstance(failed.call, ToolCall) else failed.kind
 

@@ -17,8 +17,9 @@ from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.payload import JsonValue
 
 # The closing quote is optional: without it an unfinished string would be tried again at every byte.
-_TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_SQUARE, _OPENS = bytes.maketrans(b"{}", b"[]"), ord("[")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 NOT_JSON = "The document is not JSON: "
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -71,14 +72,10 @@ def _check_depth(content: bytes, max_depth: int) -> None:
     if content.count(b"[") + content.count(b"{") <= max_depth:
         return
     depth = 0
-    for token in _TOKENS.finditer(content):
-        mark = content[token.start()]
-        if mark in b"[{":
-            depth += 1
-            if depth > max_depth:
-                raise RecordTooLarge(f"The document is nested deeper than {max_depth} levels.")
-        elif mark in b"]}":
-            depth -= 1
+    for bracket in _STRINGS.sub(b"", content).translate(_SQUARE, _NO_BRACKETS):
+        depth += 1 if bracket == _OPENS else -1
+        if depth > max_depth:
+            raise RecordTooLarge(f"The document is nested deeper than {max_depth} levels.")
 
 
 def _parse(text: str) -> JsonValue:

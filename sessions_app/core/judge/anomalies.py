@@ -130,7 +130,7 @@ def duplicate_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     same: dict[tuple[str, bytes], list[tuple[int | None, ToolCall]]] = defaultdict(list)
     for step, call in calls_made(run):
         same[call.tool_name, argument_key(call)].append((step, call))
-    again = [repeat for calls in same.values() for repeat in _repeats(run, calls)]
+    again = [repeat for calls in same.values() if len(calls) > 1 for repeat in _repeats(run, calls)]
     yield from sorted(again, key=lambda repeat: repeat.steps[-1:])
 
 
@@ -208,7 +208,7 @@ def is_empty(value: JsonValue) -> bool:
 def error_words(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A hint where the answer speaks of the run's own work; one that speaks of a failure that happened is honest."""
     words = [word for word in _error_words_in(run.output, rules) if _is_of_own_work(word, run.output)]
-    if not words or any(has_failed(step) for step in run.steps):
+    if not words or failed_steps(run):
         return
     last = tuple(step.index for step, _ in run.model_calls[-1:])
     for word in words:
@@ -319,12 +319,19 @@ def has_failed(step: Step) -> bool:
 
 
 @once_each
+def failed_steps(run: Run) -> dict[int, Step]:
+    """By number, in their order."""
+    return {step.index: step for step in run.steps if has_failed(step)}
+
+
+@once_each
 def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
     """Calls that failed, and that nobody made again with success: with the same arguments, or with any where the tool
     had said that these would not do."""
     failed: dict[tuple[str, bytes | None], list[tuple[Step, ToolCall]]] = defaultdict(list)
-    for step, call in own_tools(run):
-        if has_failed(step):
+    every = failed_steps(run)
+    for step, call in own_tools(run) if every else ():
+        if step.index in every:
             failed[call.tool_name, None if call.outcome == "retried" else argument_key(call)].append((step, call))
         elif call.outcome != "retried":
             for arguments in (None, argument_key(call)):

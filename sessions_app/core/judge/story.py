@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from sessions_app.core.judge.anomalies import Anomaly, first_odd_step, has_failed, unhealed
+from sessions_app.core.judge.anomalies import Anomaly, failed_steps, first_odd_step, unhealed
 from sessions_app.core.judge.last_calls import asked_last, is_settled
 from sessions_app.core.judge.reading import (
     TIMES,
@@ -75,7 +75,7 @@ def _running_in_words(run: Run) -> str:
 
 def _failures_in_words(run: Run) -> str | None:
     """Each step that failed, whatever came later; the error that ended the run is told already."""
-    failed = [step for step in run.steps if has_failed(step) and not isinstance(step.call, OtherCall)]
+    failed = [step for step in failed_steps(run).values() if not isinstance(step.call, OtherCall)]
     if run.status == "error" and failed and failed[-1] is run.steps[-1]:
         failed.pop()
     if not failed:
