@@ -35,6 +35,7 @@ from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.replays import has_ended
 from sessions_app.queries.run_lists import Page, replays_page
 from sessions_app.queries.sessions import sessions_with_runs
+from sessions_app.queries.turns import in_turn
 from sessions_app.services.comparisons import compare
 from sessions_app.services.replays import cancel_replay
 
@@ -60,7 +61,7 @@ def _listed(run: Run, session: Session) -> JsonObject:
 def get_session(request: HttpRequest, session_id: str) -> JsonObject:
     """Get a session with its recorded runs, complete."""
     session = find_session(request, session_id)
-    runs = session.runs.filter(origin="recorded").select_related("session", "cold_case").order_by("pk")
+    runs = session.runs.filter(origin="recorded").select_related("session", "cold_case").order_by(*in_turn())
     return session_body(session, [whole_run(run) for run in runs])
 
 

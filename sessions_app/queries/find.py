@@ -21,6 +21,7 @@ from sessions_app.queries.find_spans import (
     telemetry_ids,
     traces_without_run,
 )
+from sessions_app.queries.turns import in_turn
 
 Kind = Literal["session", "run", "replay", "golden", "golden run", "span", "trace"]
 RUN_FIELDS = ("run_id", "origin", "status", "received_at", "input_preview", "project", "session")
@@ -125,7 +126,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 def _of_first_run() -> dict[str, Subquery]:
-    first = Run.objects.filter(session=OuterRef("pk"), origin="recorded").order_by("pk")
+    first = Run.objects.filter(session=OuterRef("pk"), origin="recorded").order_by(*in_turn())
     return {name: Subquery(first.values(name)[:1]) for name in ("status", "input_preview")}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sessions_app.models import Project, Replay, Run, Session, SessionReplay
+from sessions_app.queries.turns import in_turn
 
 _SHOWN = (
     *(field.attname for field in Replay._meta.concrete_fields),
@@ -19,12 +20,12 @@ def session_replay_by_id(project: Project, session_replay_id: str) -> SessionRep
 def replays_in(asked: SessionReplay) -> list[Replay]:
     """In the order of the session's runs. One query."""
     rows = asked.replays.select_related("run", "produced_run").only(*_SHOWN)
-    return list(rows.order_by("run_id"))
+    return list(rows.order_by(*in_turn("run__")))
 
 
 def runs_in_order(session: Session, at_most: int) -> list[Run]:
-    """The recorded runs of a session in the order of their arrival; what a replay produced is none of them."""
-    rows = session.runs.filter(origin="recorded").order_by("pk")
+    """The recorded runs of a session in their order; what a replay produced is none of them."""
+    rows = session.runs.filter(origin="recorded").order_by(*in_turn())
     return list(rows.only("run_id", "project_id", "content", "model_call_count", "tool_call_count")[:at_most])
 
 

@@ -23,10 +23,10 @@ from django.db.models.functions import Cast, Coalesce
 from sessions_app.core.search.query import Query
 from sessions_app.core.search.snippets import Snippet
 from sessions_app.models import Project, Replay, Run, Session
-from sessions_app.models.replays import IS_ATTEMPT, ReplayState
 from sessions_app.queries.cursors import bad_cursor, spelled_cursor, text_of_cursor
-from sessions_app.queries.search import matching_runs
+from sessions_app.queries.search import IS_COLD, matching_runs
 from sessions_app.queries.snippets import snippets_of
+from sessions_app.queries.turns import in_turn, is_other, newest_replays
 
 PAGE = 50
 HEAVY = ("search", "content_digest", "source_digest", "kit", "verdict_reasons")
@@ -39,9 +39,6 @@ _HEAVY_FOR_SCRIPTS = (
 """Likewise no list of the API; making an object of a column costs more than reading it."""
 
 
-_OF_REPLAY = ("replay_id", "run_id", "state", "verdict", "facts", "stopped_at", "expectation_met")
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionRow:
     """A session with the newest of its runs that match, and what else the list shows of it."""
@@ -52,6 +49,12 @@ class SessionRow:
     """Recorded runs of the session, whether they match or not."""
     replay: Replay | None
     """The newest attempt at reproducing the run; one that is paused or was cancelled only where no other is."""
+    failed: int
+    """Recorded runs that ended badly."""
+    cold: int
+    """Recorded runs."""
+    others: Sequence[Replay]
+    """Newest attempts at its runs that came to another end."""
     snippet: Snippet | None = None
     """Where the run holds the words that were searched for."""
 
@@ -130,7 +133,7 @@ def session_page(
 ) -> Page:
     """Three queries for any number of rows, one more for snippets; none but the first when nothing matches."""
     order = ORDERS[sort]
-    sessions = matching_sessions(project, query, span).annotate(shown_run=_newest(query), run_count=_run_count())
+    sessions = matching_sessions(project, query, span).annotate(shown_run=_newest(query), **_run_counts())
     if order.run_column:
         sessions = sessions.annotate(place=_place(query, order))
     shown, next_cursor = _cut(sessions, cursor, limit, sort)
@@ -140,12 +143,12 @@ def session_page(
 def sessions_with_runs(
     project: Project, query: Query, cursor: str | None = None, limit: int = PAGE
 ) -> tuple[list[tuple[Session, list[Run]]], str | None]:
-    """Newest first, each with its recorded runs in the order of their arrival, as `for_scripts` has them; the next
+    """Newest first, each with its recorded runs in their order, as `for_scripts` has them; the next
     cursor."""
     listed, next_cursor = _cut(matching_sessions(project, query), cursor, limit, NEWEST)
     runs_of: dict[int, list[Run]] = {session.pk: [] for session in listed}
     runs = for_scripts(Run.objects.filter(origin="recorded", session__in=list(runs_of)))
-    for run in runs.order_by("pk"):
+    for run in runs.order_by(*in_turn()):
         runs_of[run.session_id].append(run)
     return [(session, runs_of[session.pk]) for session in listed], next_cursor
 
@@ -187,14 +190,14 @@ def session_row(project: Project, query: Query, session_id: str) -> SessionRow |
     """One session as its row shows it, with the newest run that matches, else the newest one."""
     shown = Coalesce(_newest(query), _newest(Query()), _newest_of_any_origin())
     sessions = Session.objects.filter(project=project, session_id=session_id)
-    found = list(sessions.annotate(shown_run=shown, run_count=_run_count())[:1])
+    found = list(sessions.annotate(shown_run=shown, **_run_counts())[:1])
     return next(iter(_rows(found)), None)
 
 
 def _rows(shown: list[Any], phrases: Sequence[str] = ()) -> list[SessionRow]:
-    """`shown` are sessions with `shown_run` and `run_count`."""
+    """`shown` are sessions with `shown_run` and `_run_counts`."""
     runs = _runs_by_pk(session.shown_run for session in shown)
-    replays = _newest_replays(runs)
+    replays = newest_replays(session.pk for session in shown)
     snippets = snippets_of(runs.values(), phrases)
     return [
         SessionRow(
@@ -202,6 +205,9 @@ def _rows(shown: list[Any], phrases: Sequence[str] = ()) -> list[SessionRow]:
             run=runs[session.shown_run],
             run_count=session.run_count or 0,
             replay=replays.get(session.shown_run),
+            failed=session.failed_count or 0,
+            cold=session.cold_count or 0,
+            others=[each for each in replays.values() if each.run.session_id == session.pk and is_other(each)],
             snippet=snippets.get(session.shown_run),
         )
         for session in shown
@@ -243,21 +249,20 @@ def _runs_of_session() -> QuerySet[Run]:
     return Run.objects.filter(session=OuterRef("pk"))
 
 
-def _run_count() -> Subquery:
-    recorded = _runs_of_session().filter(origin="recorded").order_by().values("session")
+def _run_counts() -> dict[str, Subquery]:
+    """How many recorded runs a session has, and how many of them ended badly or are cold."""
+    failed = Q(status__in=("error", "cut_off"))
+    return {"run_count": _run_count(Q()), "failed_count": _run_count(failed), "cold_count": _run_count(IS_COLD)}
+
+
+def _run_count(which: Q) -> Subquery:
+    recorded = _runs_of_session().filter(which, origin="recorded").order_by().values("session")
     return Subquery(recorded.annotate(count=Count("pk")).values("count"))
 
 
 def _runs_by_pk(pks: Iterable[int]) -> dict[int, Run]:
     runs = Run.objects.filter(pk__in=list(pks)).defer(*HEAVY).select_related("cold_case")
     return {run.pk: run for run in runs}
-
-
-def _newest_replays(run_pks: Iterable[int]) -> dict[int, Replay]:
-    says_nothing = Q(state__in=(ReplayState.PAUSED, ReplayState.CANCELLED))
-    attempts = Replay.objects.filter(IS_ATTEMPT, run__in=list(run_pks)).alias(says_nothing=says_nothing)
-    newest = attempts.order_by("run_id", "says_nothing", "-pk").distinct("run_id").only(*_OF_REPLAY)
-    return {replay.run_id: replay for replay in newest}
 
 
 # --- cursors -----------------------------------------------------------------------------------

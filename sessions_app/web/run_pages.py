@@ -10,6 +10,7 @@ from django.http import Http404
 from django.urls import reverse
 
 from sessions_app.models import Project, Run, Session
+from sessions_app.queries.turns import in_turn
 from sessions_app.services.trace_runs import first_or_made
 
 RUNS = 200
@@ -27,7 +28,7 @@ class RunPlace:
     number: int
     """From 1; 0 when the run was produced by a replay."""
     siblings: tuple[Run, ...]
-    """The turns of the session, in the order of their arrival, without their large columns."""
+    """The turns of the session, in the order of their start, without their large columns."""
     token: str = ""
     """Of the share link that the page was reached by; its addresses lead to this run alone."""
 
@@ -102,7 +103,8 @@ def session_of(project: Project, session_id: str) -> Session:
 
 def place_of(session: Session, asked: str) -> RunPlace:
     """`asked` is `?run=`: the id of a run, or the number of a turn; without it, the first that no other run called."""
-    turns = tuple(session.runs.only(*_OF_A_TURN).filter(produced_by=None).order_by("pk")[:RUNS])
+    sent = session.runs.filter(produced_by=None).select_related("cold_case").only(*_OF_A_TURN)
+    turns = tuple(sent.order_by(*in_turn())[:RUNS])
     numbers = {turn.pk: number for number, turn in enumerate(turns, start=1)}
     run = _whole(session).filter(**_meant(asked, turns)).order_by("pk").first()
     if run is None:
@@ -112,7 +114,7 @@ def place_of(session: Session, asked: str) -> RunPlace:
 
 _OF_A_TURN = (
     "pk", "run_id", "origin", "status", "session_id", "parent_run_id", "parent_step", "agent_name", "step_count",
-    "started_at", "duration_ms",
+    "started_at", "duration_ms", "verdict", "cold_case__run_id",
 )  # fmt: skip
 
 

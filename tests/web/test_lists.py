@@ -305,7 +305,7 @@ def test_row_shows_the_newest_matching_run_and_how_many_there_are(shop, bob):
 
     assert "second words" in page
     assert "first words" not in page
-    assert "2 runs" in page
+    assert "newest of 2" in page
     assert Run.objects.count() == 2
 
 

@@ -287,7 +287,7 @@ def test_what_a_sub_agent_was_asked_stands_below_and_its_run_opens_second(shop, 
     page, other = page_of(bob, helper, view="messages"), page_of(bob, alone, view="messages")
     opened = bob.get(reverse("session", args=["shop", "team"]))
 
-    assert re.findall(r'aria-label="Run (\d)"', page) == ["2", "1"]
+    assert re.findall(r'aria-label="Run (\d)"', page) == ["1", "2"]
     assert (page.count("asked a sub-agent"), other.count("asked a sub-agent")) == (1, 0)
     assert opened.context["run"].run_id == "boss"
 

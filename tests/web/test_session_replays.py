@@ -7,7 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app.models import Replay, SessionReplay
+from sessions_app.models import Replay, Run, SessionReplay
+from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.session_replays import request_session_replay
 from tests.proofs import make_proof
 from tests.web.making import client_of, make_project, make_user, match
@@ -117,6 +118,41 @@ def test_the_first_run_that_is_not_reproduced_names_the_place(shop, bob):
     assert "step 4 args.user_id" in rows_of(page)[1]
     marked = ["aria-current" in row for row in re.findall(r"<tr.*?</tr>", page, re.DOTALL)[1:]]
     assert marked == [False, True, False]
+
+
+def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob):
+    asked = ask(shop, count=3)
+    finish(asked, "reproduced", "diverged", "reproduced")
+    Run.objects.update(verdict="replayable")
+
+    def shown():
+        row = match(r"(<tr role=\"row\"\s+data-row.*?</tr>)", bob.get("/p/shop/sessions").content.decode())
+        head = match(r'<nav class="runs(.*?)</nav>', bob.get("/p/shop/s/chat").content.decode())
+        return words_of(row), words_of(head)
+
+    row, head = shown()
+    assert "newest of 3" in row
+    assert "diverged 1 of 3" in row
+    assert "2 chat_2 diverged 3 chat_3" in head
+    assert "Not reproduced: run 2 of 3, chat_2" in head
+
+    mark_cold(run=Run.objects.get(run_id="chat_1"), reason="lost")
+    Run.objects.filter(run_id="chat_3").update(status="error")
+    row, head = shown()
+    assert "1 of 3 failed" in row
+    assert "cold 1 of 3" in row
+    assert "1 chat_1 cold 2 chat_2 diverged 3 chat_3 error" in head
+
+
+def test_an_orchestrator_stands_before_its_sub_agents(shop, bob):
+    began = "2026-11-17T15:14:0{}Z"
+    called = {"session_id": "brief", "parent": {"run_id": "lead", "step": 2}}
+    load_record(shop, run_id="writer", started_at=began.format(5), **called)
+    load_record(shop, run_id="lead", session_id="brief", started_at=began.format(1))
+
+    head = words_of(match(r'<nav class="runs(.*?)</nav>', bob.get("/p/shop/s/brief").content.decode()))
+
+    assert re.search(r"1 lead \w* ?2 writer", head)
 
 
 def test_a_run_that_could_not_run_says_why_once(shop, bob):

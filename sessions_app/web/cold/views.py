@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from sessions_app.core.errors import RecordError
 from sessions_app.models import Project, Run
 from sessions_app.queries.cold_cases import cold_board
+from sessions_app.queries.turns import in_turn
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.cold_cases import take_back as take_back_mark
 from sessions_app.web.access import project_page
@@ -58,7 +59,8 @@ def run_of(request: HttpRequest, project: Project, session_id: str) -> Run:
     """The run named in the form; in a session of one run it need not be named."""
     runs = Run.objects.filter(project=project, session__session_id=session_id)
     wanted = request.POST.get("run")
-    found = runs.filter(run_id=wanted).first() if wanted else runs.filter(origin="recorded").order_by("pk").first()
+    asked = runs.filter(run_id=wanted) if wanted else runs.filter(origin="recorded").order_by(*in_turn())
+    found = asked.first()
     if found is None:
         raise Http404
     return found

@@ -8,6 +8,7 @@ from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Run
 from sessions_app.queries.sessions import SessionRow, session_row
+from sessions_app.queries.turns import in_turn
 from sessions_app.web.diff.partners import diff_partners
 from sessions_app.web.run_pages import RUNS, RunPlace, run_address
 from sessions_app.web.session_list.address import ListAddress
@@ -28,7 +29,7 @@ def panel_context(project: Project, query: Query, address: ListAddress) -> dict[
 
 def _facts(project: Project, row: SessionRow) -> dict[str, Any]:
     run = Run.objects.select_related("session", "cold_case", "produced_by").defer("search").get(pk=row.run.pk)
-    siblings = tuple(row.session.runs.only(*_LIGHT).order_by("pk")[:RUNS])
+    siblings = tuple(row.session.runs.only(*_LIGHT).order_by(*in_turn())[:RUNS])
     replays = list(run.replays.select_related("produced_run").order_by("-pk")[:REPLAYS])
     place = RunPlace(run=run, number=_number(siblings, run), siblings=siblings)
     odd = folded_anomalies([Anomaly.from_json(item) for item in run.anomalies])

@@ -77,7 +77,7 @@ def conversation_context(request: HttpRequest, place: RunPlace) -> dict[str, Any
 
 
 def _turns(place: RunPlace, wanted: Sequence[Run], start: int) -> list[Turn]:
-    """In the order of their arrival, what a sub-agent was asked behind the run that called it."""
+    """In the order of their start, what a sub-agent was asked behind the run that called it."""
     numbers = {run.pk: number for number, run in enumerate(wanted, start=start + 1)}
     callers = {run.run_id: number for number, run in enumerate(place.siblings, start=1)}
     found = list(Run.objects.filter(pk__in=numbers).select_related("content"))

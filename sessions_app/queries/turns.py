@@ -1,0 +1,33 @@
+"""The runs of a session: their order, and the newest replay of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db.models import F, Q
+from django.db.models.expressions import OrderBy
+from django.db.models.functions import Coalesce
+
+from sessions_app.models import Replay
+from sessions_app.models.replays import IS_ATTEMPT, ReplayState
+
+_OF_REPLAY = ("replay_id", "run_id", "run__session_id", "state", "verdict", "facts", "stopped_at", "expectation_met")
+
+
+def in_turn(prefix: str = "") -> tuple[Coalesce | OrderBy | str, ...]:
+    """By their start: a sub-agent is recorded when it is over, and so arrives before the run that called it."""
+    started = Coalesce(f"{prefix}started_at", f"{prefix}received_at")
+    return started, F(f"{prefix}parent_run_id").asc(nulls_first=True), f"{prefix}pk"
+
+
+def newest_replays(session_pks: Iterable[int]) -> dict[int, Replay]:
+    """Of each run that was replayed, by its key; one that is paused or was cancelled only where no other is."""
+    says_nothing = Q(state__in=(ReplayState.PAUSED, ReplayState.CANCELLED))
+    attempts = Replay.objects.filter(IS_ATTEMPT, run__session__in=list(session_pks)).alias(says_nothing=says_nothing)
+    newest = attempts.order_by("run_id", "says_nothing", "-pk").distinct("run_id")
+    return {replay.run_id: replay for replay in newest.select_related("run").only(*_OF_REPLAY)}
+
+
+def is_other(replay: Replay) -> bool:
+    """Whether it came to another end than its recording."""
+    return replay.state == ReplayState.DONE and replay.verdict != "reproduced"
