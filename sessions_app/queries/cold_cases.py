@@ -63,11 +63,18 @@ class ColdRun:
 
     @property
     def reason(self) -> str:
-        """What a person said, else what the judge found."""
-        if hasattr(self.run, "cold_case"):
-            return str(self.run.cold_case.reason)
-        found = [reason["message"] for reason in self.run.verdict_reasons]
-        return str(found[0]) if found else "No reason was kept."
+        """What the judge found, as its group is called; else what the person said who marked it."""
+        found = [reason["message"] for reason in self.run.verdict_reasons if self.missing]
+        return str(found[0]) if found else self.mark or "No reason was kept."
+
+    @property
+    def mark(self) -> str:
+        """What a person said who marked it."""
+        return str(self.run.cold_case.reason) if hasattr(self.run, "cold_case") else ""
+
+    @property
+    def at(self) -> datetime:
+        return self.run.started_at or self.run.received_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -196,13 +203,12 @@ def _kit_of(members: list[ColdRun]) -> tuple[MissingThing, ...]:
 
 def _group(missing: tuple[str, ...], members: list[ColdRun], counts: Counter[str]) -> ColdGroup:
     things = _things(members, counts)
-    times = [member.run.started_at or member.run.received_at for member in members]
-    newest = sorted(members, key=lambda member: -member.run.pk)
+    newest = sorted(members, key=lambda member: member.at, reverse=True)
     return ColdGroup(
         things=tuple(things[key] for key in missing),
         kit=_kit_of(members),
         runs=newest[:SHOWN_IN_GROUP],
         count=len(members),
-        first_at=min(times),
-        last_at=max(times),
+        first_at=newest[-1].at,
+        last_at=newest[0].at,
     )

@@ -217,6 +217,7 @@ def test_a_cold_run_cannot_be_replayed_and_says_why():
 def test_a_cold_run_is_not_offered_a_replay_after_a_fork():
     assert workflow(facts(fork(1), verdict="cold")).steps[4].action is None
     assert workflow(facts(fork(1))).steps[4].action == "breakpoints"
+    assert workflow(facts(fork(1), fork(2))).steps[4].words.startswith("2 forks tried")
 
 
 def test_a_run_that_is_replayable_to_a_step_says_how_far():

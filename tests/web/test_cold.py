@@ -3,11 +3,13 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from sessions_app.models import ColdCase, Run
 from sessions_app.queries.cold_cases import MissingThing, cheapest_fixes, cold_board
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.making import HOSTILE, client_of, make_session, make_user
+from tests.web.records import load_record
 
 pytestmark = pytest.mark.django_db
 
@@ -135,6 +137,18 @@ def test_runs_judged_cold_are_on_the_board_with_the_judges_reason(shop, bob):
 
     assert "Only the final output." in page
     assert "marked by" not in page
+
+
+def test_the_board_is_ordered_by_start_and_a_mark_does_not_hide_what_the_judge_found(shop, bob):
+    for name, day in (("late", 18), ("early", 17)):
+        run = load_record(shop, run_id=name, session_id=name, output=None, started_at=f"2026-11-{day}T10:00:00Z")
+    mark_cold(run=run, reason="prompts were lost")
+
+    [group] = cold_board(shop).groups
+
+    assert [case.run.run_id for case in group.runs] == ["late", "early"]
+    assert group.runs[0].reason == group.runs[1].reason
+    assert "prompts were lost" in bob.get(reverse("cold", args=["shop"])).content.decode()
 
 
 def test_the_fixes_are_those_that_make_these_runs_replayable(shop, bob):

@@ -167,6 +167,7 @@ def test_the_top_box_offers_pages_saved_queries_and_help(shop, bob):
 
     offered = re.findall(r'data-to="([^"]+)"><span class="cut">([^<]*)</span>', page)
     assert ("/p/shop/replays", "Replays") in offered
+    assert len(offered) == len(set(offered))
     assert ("/p/shop/sessions?q=anomaly%3Amany_tool_calls", "&lt;b&gt;loops") in offered
     assert ("/me#keys-list", "Keyboard shortcuts") in offered
     assert "secret" not in page

@@ -339,6 +339,16 @@ def test_cold_means_the_same_in_the_tab_the_facet_queries_and_cold_cases(shop):
     assert cold_board(shop).total == 2
 
 
+def test_a_search_that_finds_nothing_leads_to_the_one_through_tool_values(shop, bob):
+    load_record(shop, run_id="r", session_id="r", steps=[tool_step(arguments={"order_id": "ORD-5512"})])
+
+    page = bob.get(ADDRESS, {"q": "ORD-5512"}).content.decode()
+
+    assert "does not search the arguments and answers of tools" in page
+    assert 'href="/find?q=ORD-5512"' in page
+    assert "answers of tools" not in bob.get(ADDRESS, {"q": "status:error"}).content.decode().partition("<main")[2]
+
+
 def test_a_running_run_is_not_cold(shop, bob):
     """Control: one that has ended with as little is."""
     for name, status in (("goes_on", "running"), ("ended", "ok")):

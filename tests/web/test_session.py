@@ -292,6 +292,15 @@ def test_what_a_sub_agent_was_asked_stands_below_and_its_run_opens_second(shop, 
     assert opened.context["run"].run_id == "boss"
 
 
+def test_what_a_model_answered_stands_under_that_head_in_the_steps(shop, bob):
+    page = page_of(bob, load_record(shop, steps=[model_step(), tool_step("ask")]))
+
+    heads = [" ".join(each.split()) for each in re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page, re.DOTALL)]
+    cells = re.findall(r"<td.*?</td>", match(r'(<tr id="s1".*?</tr>)', page), re.DOTALL)
+    assert "answer 1" in cells[heads.index("answered")]
+    assert "not captured" not in cells[heads.index("asked")]
+
+
 def test_a_sub_agent_is_a_link_under_the_step_that_called_it(shop, bob):
     made = {"session_id": "team", "agent": {"name": "billing"}}
     called = load_record(shop, run_id="helper", parent={"run_id": "boss", "step": 2}, steps=[model_step()], **made)

@@ -25,6 +25,17 @@ def step_page(client, run, n, **query):
     return response.content.decode()
 
 
+def test_a_request_that_is_missing_is_asked_for_and_not_the_answer_that_is_there(shop, bob):
+    run = load_record(shop, steps=[{**model_step(), "request": None}])
+
+    page = step_page(bob, run, 1)
+
+    assert "Record the messages of every model call as its `request`" in page.replace("<code>", "`").replace(
+        "</code>", "`"
+    )
+    assert "Record the answer of every model call" not in page
+
+
 def panel(client, run, n, **headers):
     address = reverse("step", args=["shop", run.session.session_id, n])
     return client.get(address, headers={"HX-Request": "true", **headers})

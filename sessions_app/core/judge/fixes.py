@@ -16,6 +16,9 @@ class Fix:
     code: str | None = None
 
 
+_TOOL_ANSWERS = "Record as `result` what every tool returned or, where it raised, what the model was told of it."
+
+
 FIXES: dict[str, Fix] = {
     "ids": Fix(
         sentence="Give every run its own run_id, and every step the index of its parent step.",
@@ -86,14 +89,15 @@ FIXES: dict[str, Fix] = {
     "only_final_output": Fix(
         sentence="Save all messages of the run; the output alone does not show how the run got there."
     ),
+    "model_request_missing": Fix(sentence="Record the messages of every model call as its `request`."),
     "model_answers_missing": Fix(
         sentence="Record the answer of every model call as its `response`; "
         "some instrumentation leaves content out unless it is switched on."
     ),
     "first_model_answer_missing": Fix(sentence="Record the answer of every model call as its `response`."),
     "model_answer_missing": Fix(sentence="Record the answer of every model call, or the error it ended in."),
-    "tool_answers_missing": Fix(sentence="Record the return value of every tool as its `result`."),
-    "tool_answer_missing": Fix(sentence="Record the return value of every tool, or the error it raised."),
+    "tool_answers_missing": Fix(sentence=_TOOL_ANSWERS),
+    "tool_answer_missing": Fix(sentence=_TOOL_ANSWERS),
     "other_course": Fix(sentence="Record every model call, and record agents that work in parallel as separate runs."),
     "tool_not_offered": Fix(sentence="With each request, record all tools that were offered to the model."),
     "answer_cut_short": Fix(sentence="Send requests with the whole answers of tools; raise the limit that cuts them."),

@@ -222,12 +222,14 @@ def _debug(facts: Facts, answer: bool | None) -> WorkflowStep:
     tried = [attempt for attempt in facts.attempts if attempt.has_stops or attempt.kind == "fork"]
     ended = [attempt for attempt in tried if attempt.has_stops or _came_to_an_end(attempt)]
     state: StepState = "done" if ended else "not_possible" if facts.verdict == "cold" else "open"
-    told = f"{count(len(tried), 'pause or fork', 'pauses and forks')} tried{'' if ended else ', none to its end'}."
+    paused = sum(attempt.has_stops for attempt in tried)
+    kinds = ((paused, "replay with breakpoints", "replays with breakpoints"), (len(tried) - paused, "fork", "forks"))
+    told = " and ".join(count(*kind) for kind in kinds if kind[0]) + f" tried{'' if ended else ', none to its end'}."
     waits = "Waits for a replay that reproduces the run."
     ready = "Pause before a step, before a tool, or when a condition holds; or fork from a step with one thing changed."
     return WorkflowStep(
         number=5,
-        title="Debug with breakpoints",
+        title="Debug with breakpoints or forks",
         state=state,
         words=told if tried else ready if answer else waits,
         evidence=_shown(tried),

@@ -11,7 +11,7 @@ from sessions_app.models import Project, SavedQuery
 from sessions_app.web.access import project_page
 from sessions_app.web.frame import SECTIONS
 
-_MORE = (("Failure groups", "failure_groups"), ("Settings", "project_settings"))
+_MORE = (("Failure groups", "failure_groups"),)
 _HELP = (("Keyboard shortcuts", "me", "#keys-list"), ("Preferences", "me", ""))
 
 

@@ -67,18 +67,13 @@ class Line:
         return SOURCE_MEANS.get(self.step.source, "")
 
     @property
-    def has_arguments(self) -> bool:
-        """A model call has messages and no arguments; the page shows its answer over both columns."""
-        return self.step.kind != "model"
-
-    @property
     def arguments(self) -> str | None:
         return _shown(self.step.arguments_preview, ARGUMENTS)
 
     @property
     def has_arguments_words(self) -> bool:
-        """Whether arguments, or the lack of them, are worth a word."""
-        return self.arguments is not None or self.step.kind != "other"
+        """Whether arguments, or the lack of them, are worth a word: a model call has messages instead."""
+        return self.arguments is not None or self.step.kind not in ("other", "model")
 
     @property
     def answer(self) -> str | None:

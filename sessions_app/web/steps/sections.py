@@ -179,7 +179,7 @@ def _is_only_state(step: Step, call: OtherCall) -> bool:
 def _messages(given: ModelInput) -> Section:
     base = {"key": "in", "title": "What went in", "body": "messages"}
     if not given.is_captured:
-        return Section(**base, missing="The messages of this request", fix=_fix("model_answers_missing"))  # type: ignore[arg-type]
+        return Section(**base, missing="The messages of this request", fix=_fix("model_request_missing"))  # type: ignore[arg-type]
     shown = tuple(read_message(payload) for payload in given.messages)
     size = sum(payload.size for payload in given.messages)
     words = "1 new message" if len(shown) == 1 else f"{len(shown)} new messages"
