@@ -275,6 +275,15 @@ def test_a_tools_answer_is_changed():
     assert made.steps[3].state is None, "what the tool did not do it did not do to the state either"
 
 
+def test_a_fork_acts_for_the_same_user_step_by_step():
+    recorded = example("cancel_bug")
+    run = replace(recorded, steps=tuple(replace(step, user_id="u_1", tenant_id="t_1") for step in recorded.steps))
+
+    _, made = forked(run, 4, {"kind": "tool_result", "step": 4, "value": "not eligible"})
+
+    assert {(step.user_id, step.tenant_id) for step in made.steps} == {("u_1", "t_1")}
+
+
 def test_a_tool_crashes():
     failure = {"type": "TimeoutError", "message": "no answer in 10 s", "crashes": True}
 

@@ -89,6 +89,12 @@ def test_other_call_is_no_duplicate(second):
     assert found("duplicate_call", make_run(model(), tool(arguments={"id": 1}), second)) == []
 
 
+def test_a_call_that_is_made_again_after_it_failed_is_no_duplicate():
+    run = make_run(model(), tool(error=FAILED), model(), tool())
+
+    assert found("duplicate_call", run) == [("Called again after it failed: lookup_order", (2, 4))]
+
+
 EMPTY: list[object] = [None, "", " ", "null", [], {}, "[]", {"docs": [], "count": 0}, {"hits": 0, "query": "x"}]
 NOT_EMPTY = ["none", [0], {"docs": ["a"], "count": 1}, {"price": 12, "tags": []}, 0, False, {"a": 0}]
 
@@ -155,6 +161,8 @@ def test_error_word_of_the_runs_own_work_is_a_hint(text, word):
         "I checked the error rate and restarted the failed job",
         "Errors: 0. Failed: none. Failed: 3 of 200 builds",
         "Your card was charged once: the first attempt failed",
+        "I am sorry to hear that. Your order is on its way.",
+        "Sorry to hear that. Your order is on its way.",
     ],
 )
 def test_words_of_what_the_answer_is_about_are_no_hint(text):

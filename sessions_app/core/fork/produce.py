@@ -265,6 +265,8 @@ class _Builder:
             call=call,
             parent=parent,
             error=seen.error,
+            user_id=recorded.user_id if recorded else self._plan.run.user_id,
+            tenant_id=recorded.tenant_id if recorded else self._plan.run.tenant_id,
             state=self._state(recorded, seen),
             source=source_of(recorded, seen) if recorded else seen.source,
             extra={**({"borrowed_from": link} if link else {}), **raw, **self._approved(recorded), **(given or {})},

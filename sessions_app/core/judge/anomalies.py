@@ -140,10 +140,11 @@ def _repeats(run: Run, calls: list[tuple[int | None, ToolCall]]) -> Iterator[Ano
     at, others = calls[0][0], calls[1:]
     reads = _answers_changed(run, calls)
     for step, call in others:
-        has_reason = reads or (at is not None and ended_in_error(run.steps[at - 1]))
+        is_retry = at is not None and ended_in_error(run.steps[at - 1])
         steps = tuple(s for s in (at, step) if s is not None)
-        level: Level = "info" if has_reason else "warning"
-        yield Anomaly(code="duplicate_call", message=f"Duplicate call: {call.tool_name}", steps=steps, level=level)
+        level: Level = "info" if reads or is_retry else "warning"
+        said = "Called again after it failed" if is_retry else "Duplicate call"
+        yield Anomaly(code="duplicate_call", message=f"{said}: {call.tool_name}", steps=steps, level=level)
 
 
 def _answers_changed(run: Run, calls: list[tuple[int | None, ToolCall]]) -> bool:
@@ -227,6 +228,8 @@ _SUBJECT = (
     r"(?<!\w)(?:i|we)(?:'m|'re|'ve| am| are| was| were| have| had)?"
     r"(?: (?:so|very|really|also|still|got|hit|met|made|an|some|the|internal|unexpected))* "
 )
+_SYMPATHY = r"(?! to hear| for your| about your| that you\b)"
+"""Said of what happened to the person who asks."""
 _ALONE = r"(?=\s*(?:$|[,;!.\n]|:(?!\s*(?:\d|no\b|none\b)))|\s+(?:to|that|about|for|but|i|we)\b)"
 
 
@@ -235,7 +238,7 @@ def _is_of_own_work(word: str, output: Payload | None) -> bool:
     if word not in _OF_OTHERS:
         return True
     spelled = re.escape(_plain(word))
-    own = rf"{_SUBJECT}{spelled}(?!\w)|(?:^|[.!?:]\s+|\n\s*){spelled}{_ALONE}"
+    own = rf"(?:{_SUBJECT}{spelled}(?!\w)|(?:^|[.!?:]\s+|\n\s*){spelled}{_ALONE}){_SYMPATHY}"
     return re.search(own, _plain(_words_of(output))) is not None
 
 
