@@ -158,7 +158,9 @@ def replay_by_id(project: Project, replay_id: str) -> Replay | None:
 def run_by_id(project: Project, run_id: str) -> Run | None:
     if "\x00" in run_id:  # PostgreSQL's text cannot hold it, so no run has it
         return None
-    return Run.objects.select_related("session", "content").filter(project=project, run_id=run_id).first()
+    return (
+        Run.objects.select_related("session", "content", "produced_by").filter(project=project, run_id=run_id).first()
+    )
 
 
 def has_grown_since(replay: Replay) -> bool:

@@ -13,7 +13,7 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.history import History
 from sessions_app.core.packed_nodes import NumberedLink, Reference, name_of
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.run import Step
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.content_keys import answered
@@ -173,9 +173,14 @@ def runs_with_same_call(run: models.Run, row: StepSummary) -> int:
     return len(runs.exclude(pk=run.pk).values_list("pk")[:SAME_CALLS])
 
 
-def replays_done(run: models.Run) -> int:
-    """Replays of the run that came to their end, and so could use the answer of a step."""
-    return models.Replay.objects.filter(content=run.content_id, state=ReplayState.DONE).count()
+def replays_done(run: models.Run, index: int) -> int:
+    """Replays of the run that came to their end, and so could use the answer of a step: not those that replaced it."""
+    done = models.Replay.objects.filter(content=run.content_id, state=ReplayState.DONE)
+    return sum(not _replaces(changes or [], index) for changes in done.values_list("order__changes", flat=True))
+
+
+def _replaces(changes: list[JsonObject], index: int) -> bool:
+    return any(change.get("kind") == "tool_result" and change.get("step") == index for change in changes)
 
 
 # --- messages ----------------------------------------------------------------------------------

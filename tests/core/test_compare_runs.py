@@ -169,7 +169,7 @@ def test_an_equal_beginning_of_another_length_is_a_difference():
 
     assert statuses(comparison) == ["same", "same", "only_right"]
     assert where(comparison) == (None, 3, "steps[2]")
-    assert divergence_sentence(comparison) == 'steps[2]  absent  →  search({"page": 2})'
+    assert divergence_sentence(comparison) == 'step 3  absent  →  search({"page": 2})'
     assert divergence_lines(comparison) == [
         "Runs diverged at step 3",
         "Run 1: no more steps",

@@ -1,13 +1,17 @@
 """Each detector with a case that fires and one just below it that does not."""
 
+import inspect
 import json
+import re
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions_app.core.judge import anomalies
 from sessions_app.core.judge.anomalies import (
+    RULES,
     Rules,
     find_anomalies,
     first_odd_step,
@@ -43,6 +47,10 @@ def http(status: int) -> HttpExchange:
 
 
 # --- how often, and again ----------------------------------------------------------------------
+
+
+def test_every_code_has_its_sentence():
+    assert set(re.findall(r'code="(\w+)"', inspect.getsource(anomalies))) == set(RULES)
 
 
 def test_eleven_tool_calls_are_many_and_ten_are_not():

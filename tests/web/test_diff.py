@@ -10,6 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from sessions_app.core.compare.json_diff import MISSING
+from sessions_app.models import Replay
 from sessions_app.web.render.changes import field_of
 from tests.losing import lose_payloads
 from tests.web.browsing import arrive, press
@@ -40,6 +41,21 @@ def test_the_first_divergence_is_a_sentence_with_its_field(pair, bob):
 
     assert "First divergence, at step 4" in page
     assert "args.user_id  absent  →  &quot;u_7710&quot;" in page
+
+
+def test_a_step_that_a_replay_did_not_come_to_has_one_number_and_its_end_is_told(shop, bob):
+    run = load_record(shop, run_id="a", session_id="s", steps=[tool_step(), tool_step(arguments={"q": "y"})])
+    made = load_record(shop, run_id="b", session_id="s", steps=[tool_step()])
+    Replay.objects.create(
+        project=shop, run=run, content=run.content, produced_run=made, number=1, state="done",
+        verdict="fixture_missing", stopped_at={"step": 2},
+    )  # fmt: skip
+
+    page = " ".join(re.sub(r"<[^>]+>", " ", diff_of(bob, "a", "b")).split())
+
+    assert "step 2 lookup(" in page
+    assert "steps[1] " not in page.partition("B is replay")[0]
+    assert "B is replay #1: fixture missing at step 2" in page
 
 
 def told_again(status, *, inner):

@@ -36,6 +36,17 @@ def test_a_request_that_is_missing_is_asked_for_and_not_the_answer_that_is_there
     assert "Record the answer of every model call" not in page
 
 
+def test_a_fork_that_replaced_the_answer_did_not_use_it(shop, bob):
+    run = load_record(shop, steps=[tool_step()])
+    for number, changed in ((1, 1), (2, 9)):
+        order = {"at_step": 1, "changes": [{"kind": "tool_result", "step": changed, "value": 0}]}
+        Replay.objects.create(
+            project=shop, run=run, content=run.content, number=number, mode="fork", state="done", order=order
+        )
+
+    assert "1 replay <" in step_page(bob, run, 1)
+
+
 def panel(client, run, n, **headers):
     address = reverse("step", args=["shop", run.session.session_id, n])
     return client.get(address, headers={"HX-Request": "true", **headers})

@@ -24,7 +24,7 @@ def divergence_sentence(comparison: Comparison) -> str:
         _side(found.right_step, found.right, found),
     )
     note = f"  ({found.note})" if found.note else ""
-    return f"{_subject(found)}{found.path}  {left}  →  {right}{note}"
+    return f"{_place(found)}  {left}  →  {right}{note}"
 
 
 def ticket_lines(comparison: Comparison, told_again: int, address: str) -> list[str]:
@@ -33,7 +33,8 @@ def ticket_lines(comparison: Comparison, told_again: int, address: str) -> list[
     differ = sum(pair.status != "same" for pair in counted)
     found = comparison.divergence
     step = None if found is None else found.left_step or found.right_step
-    where = divergence_sentence(comparison) if step is None else f"Step {step.index}, {divergence_sentence(comparison)}"
+    sentence = divergence_sentence(comparison)
+    where = sentence if step is None or _is_whole_step(found) else f"Step {step.index}, {sentence}"
     again = (
         f"; {_count(told_again, 'other place')} follow{'s' if told_again == 1 else ''} from it" if told_again else ""
     )
@@ -105,13 +106,15 @@ def _part_text(part: JsonObject) -> str:
     return value_text(part["content"], _CALL_LENGTH)
 
 
-def _subject(found: Divergence) -> str:
+def _place(found: Divergence) -> str:
     step = found.left_step or found.right_step
-    return f"{step.name}: " if step is not None and not _is_whole_step(found) else ""
+    if step is None:
+        return found.path
+    return f"step {step.index}" if _is_whole_step(found) else f"{step.name}: {found.path}"
 
 
-def _is_whole_step(found: Divergence) -> bool:
-    return found.path.startswith("steps[")
+def _is_whole_step(found: Divergence | None) -> bool:
+    return found is not None and found.path.startswith("steps[")
 
 
 def _side(step: Step | None, value: JsonValue, found: Divergence) -> str:

@@ -649,3 +649,29 @@ DETECTORS: tuple[Detector, ...] = (
     finish_order,
     slow_steps,
 )
+
+
+RULES: dict[str, str] = {
+    "many_tool_calls": "The run made more tool calls than the limit above.",
+    "duplicate_call": "A tool was called again with the same arguments; "
+    "a note where the first call failed, or where what it reads has changed.",
+    "error_words": "The answer holds one of the words above; a note.",
+    "no_answer": "The run ended without an answer.",
+    "empty_result_retried": "A call that found nothing was made again with the same arguments.",
+    "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
+    "other_sum": "A call went on with another sum than a tool had told.",
+    "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
+    "unscoped_call": "A tool was called without user or tenant, in a run that knows them.",
+    "other_identity": "A tool was called for another user or tenant than the run's.",
+    "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
+    "call_failed": "A call failed and was not made again with success; the answer says so.",
+    "error_swallowed": "A call failed and was not made again with success; the answer does not say so.",
+    "model_changed": "The agent's loop changed to another model.",
+    "other_model_answered": "Another model answered than the one that was asked.",
+    "state_chain_broken": "The state changed between two steps, and not by one of them.",
+    "spans_under_one_id": "Two spans came with one id and different contents.",
+    "spans_lost": "Spans around steps never came.",
+    "finish_order": "Parallel calls finished in another order than they were made; a note.",
+    "slow_step": "A step took longer than the limit above; a note.",
+}
+"""What each code of an anomaly means."""

@@ -53,6 +53,7 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
         "left_link": run_address(one, project),
         "right_link": run_address(other, project),
         "relation": _relation(one, other, third),
+        "made_by": getattr(other, "produced_by", None),
         "comparison": comparison,
         "sentence": divergence_sentence(comparison),
         "shown": shown,

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from sessions_app.core.judge.anomalies import Rules
+from sessions_app.core.judge.anomalies import RULES, Rules
 from sessions_app.models import Project
 from sessions_app.services.judgement import rules, save_rules, usual_rules
 from sessions_app.web.access import project_page
@@ -56,6 +56,7 @@ def anomalies(request: HttpRequest, project: Project) -> HttpResponse:
         "section": "settings",
         "settings_page": "anomalies",
         "form": form,
+        "all_rules": RULES,
         "has_own": bool(project.anomaly_rules),
     }
     status = 422 if request.method == "POST" else 200
