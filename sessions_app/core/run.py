@@ -429,7 +429,8 @@ def is_counted(step: Step) -> bool:
 
 
 def main_steps(run: Run) -> list[Step]:
-    """The steps of the agent's own loop, without what ran inside its tools and sub-agents.
+    """The steps of the agent's own loop, without what ran inside its tools and sub-agents, and what code called by
+    itself.
 
     A record whose model calls all stand inside an agent step has that agent as its loop.
     """
@@ -454,8 +455,18 @@ def agents_in_tools(run: Run) -> dict[int, list[str]]:
 
 
 def _outside(run: Run, calls: tuple[type, ...]) -> list[Step]:
-    around = _around(run, calls)
-    return [step for step in run.steps if step.index not in around]
+    apart = {*_around(run, calls), *called_by_code(run)}
+    return [step for step in run.steps if step.index not in apart]
+
+
+def called_by_code(run: Run) -> set[int]:
+    """Steps of recorded tools that code called by itself, such as one that loads what the prompt is made of."""
+    by_code = ((step, call) for step, call in run.tool_calls if step.extra.get(CALLED_BY_CODE) is True)
+    return {step.index for step, call in by_code if call.call_id is None}
+
+
+CALLED_BY_CODE = "called_by_code"
+"""Marks a tool step of a loop of one's own that no answer of a model asked for."""
 
 
 def _around(run: Run, calls: tuple[type, ...]) -> dict[int, int]:

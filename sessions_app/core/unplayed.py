@@ -1,8 +1,8 @@
 """What a replay plays of a run, and what it only reads.
 
 A replay makes the requests and the calls of the agent's own loop. What ran inside a tool or another agent came with
-its answer; retrievals and agents beside the loop are read as they were recorded. Nothing of it is proven, so it is
-named wherever a replay says what it showed.
+its answer; tools that code called by itself, retrievals and agents beside the loop are read as they were recorded.
+Nothing of it is proven, so it is named wherever a replay says what it showed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Literal
 
 from sessions_app.core.run import Run, Step, main_steps
 
-Unplayed = Literal["tools", "agents", "retrieval", "agent", "lost"]
+Unplayed = Literal["tools", "agents", "tool", "retrieval", "agent", "lost"]
 """Inside of tools or agents, or a step of that kind beside the loop; `lost` are spans that never came."""
 _WORDS: dict[str, tuple[str, str]] = {
     "tools": ("1 step inside of tools", "{} steps inside of tools"),
     "agents": ("1 step inside of agents", "{} steps inside of agents"),
+    "tool": ("1 tool call that no model asked for", "{} tool calls that no model asked for"),
     "retrieval": ("1 retrieval step", "{} retrieval steps"),
     "agent": ("1 agent step", "{} agent steps"),
 }

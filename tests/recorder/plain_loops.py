@@ -67,6 +67,30 @@ def chat(url: str, tool: Callable[..., Any] = find_order) -> Callable[[str], str
     return support
 
 
+def prepared_chat(
+    url: str, tool: Callable[..., Any], *, before: Callable[[], Any] = str, after: Callable[[str], Any] = str
+) -> Callable[[str], str]:
+    """The same with code of its own around it: `before` makes the system prompt, `after` gets the answer."""
+    client = openai.OpenAI(base_url=url, api_key="sk-none", max_retries=0)
+
+    @record
+    def support(question: str) -> str:
+        messages: list[Any] = [
+            {"role": "system", "content": f"Help {before()}."},
+            {"role": "user", "content": question},
+        ]
+        while True:
+            answer = client.chat.completions.create(model="gpt-4o", messages=messages, tools=TOOLS)
+            said = answer.choices[0].message
+            if not said.tool_calls:
+                after(said.content or "")
+                return said.content or ""
+            messages.append(said.model_dump(exclude_none=True))
+            messages += [_answer_of(tool, call.model_dump()) for call in said.tool_calls]
+
+    return support
+
+
 def async_chat(url: str, tool: Callable[..., Any] = find_order) -> Callable[[str], str]:
     return lambda question: asyncio.run(awaited_chat(url, tool)(question))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -293,6 +294,109 @@ def test_words_that_a_loop_makes_of_an_answer_are_what_the_model_was_given(given
     assert isinstance(tool, ToolCall)
     assert run.steps[1].extra.get("returned", given) == given
     assert_reproduced(run)
+
+
+TWO_TURNS = [calls("find_order", {"order_id": order}, call_id=order) for order in ("ORD-1", "ORD-2")]
+
+
+def of_two_turns(tool: Callable[..., Any], **around: Callable[..., Any]) -> Run:
+    with fake_provider(in_turn(*TWO_TURNS, says(ANSWER))) as provider:
+        loop = plain_loops.prepared_chat(provider.url, tool, **around)
+        return only_record(lambda: _caught(lambda: loop(ASKED)))
+
+
+def _caught(work: Callable[[], Any]) -> None:
+    with contextlib.suppress(ValueError):
+        work()
+
+
+def _delivered(order_id: str) -> str:
+    return f"{order_id} was delivered"
+
+
+def _attempts(order_id: str) -> Any:
+    errors: list[Exception] = [TimeoutError("slow"), TimeoutError("slow again")]
+
+    @recorded_tool(kind="read")
+    def find_order(order_id: str) -> str:
+        if errors:
+            raise errors.pop()
+        return _delivered(order_id)
+
+    while errors:
+        with contextlib.suppress(TimeoutError):
+            return find_order(order_id)
+    return find_order(order_id)
+
+
+def test_attempts_at_a_call_that_the_code_repeats_are_no_calls_of_the_model():
+    run = of_two_turns(_attempts)
+
+    of_model = [None, None, "ORD-1", None, None, "ORD-2"]
+    assert [call.call_id for _, call in run.tool_calls] == of_model
+    assert_reproduced(run)
+
+
+def _warmed_up(order_id: str) -> Any:
+    tool = recorded_tool(kind="read", name="find_order")(_delivered)
+    tool("ORD-0")
+    return tool(order_id)
+
+
+def _asked_for_twice(order_id: str) -> Any:
+    numbers = iter(range(2))
+    tool = recorded_tool(kind="read", name="find_order")(lambda order_id: {"order": order_id, "call": next(numbers)})
+    tool(order_id)
+    return tool(order_id)
+
+
+def _noted(order_id: str) -> Any:
+    recorded_tool(kind="write", name="note")(lambda order_id: "noted")(order_id)
+    return _delivered(order_id)
+
+
+@pytest.mark.parametrize("tool", [_warmed_up, _asked_for_twice, _noted])
+def test_a_recorded_tool_that_code_calls_by_itself_is_read_and_not_played(tool):
+    run = of_two_turns(tool)
+
+    assert_read_and_not_played(run, calls_of_code=2)
+
+
+def assert_read_and_not_played(run: Run, *, calls_of_code: int) -> None:
+    assert sum(step.extra.get("called_by_code") is True for step in run.steps) == calls_of_code
+    assert assert_promise_kept(encode_native(run)).reasons == ()
+    proof = replayed(encode_native(run))[0].facts["proof"]
+    assert proof["not_played"] == {"tool": calls_of_code}
+
+
+def test_what_code_loads_before_the_first_request_and_saves_behind_the_last_answer_is_not_played():
+    load = recorded_tool(kind="read", name="load")(lambda: "Ana")
+    save = recorded_tool(kind="write", name="save")(lambda answer: "saved")
+    run = of_two_turns(_delivered, before=load, after=save)
+
+    assert (run.steps[0].name, run.steps[-1].name, run.instructions) == ("load", "save", "Help Ana.")
+    assert_read_and_not_played(run, calls_of_code=2)
+
+
+def test_a_tool_of_the_codes_own_that_fails_behind_the_last_answer_is_judged():
+    def save(answer: str) -> None:
+        raise ValueError("disk full")
+
+    run = of_two_turns(_delivered, after=recorded_tool(kind="write")(save))
+
+    judged = assert_promise_kept(encode_native(run))
+    assert [reason.code for reason in judged.reasons] == ["error_outside_loop"]
+
+
+def test_a_call_of_the_model_that_is_said_to_be_one_of_code_lacks_its_step():
+    record = json.loads(encode_native(of_two_turns(recorded_tool(kind="read", name="find_order")(_delivered))))
+    step = next(step for step in record["steps"] if step["kind"] == "tool")
+    del step["call_id"]
+    step["called_by_code"] = True
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["tool_step_missing"]
 
 
 def test_a_changed_answer_of_a_tool_is_noticed():

@@ -12,14 +12,22 @@ from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from sessions_app.core.assembly.steps import Draft, StepWriter, messages_told, odd_roles, payload_of, respelled_tool
+from sessions_app.core.assembly.steps import (
+    Draft,
+    StepWriter,
+    attempt_of,
+    messages_told,
+    odd_roles,
+    payload_of,
+    respelled_tool,
+)
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.provider_payload import read
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.told_answers import is_spelled_otherwise
-from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, OtherCall, Run, Step, ToolCall
+from sessions_app.core.run import CALLED_BY_CODE, EXCHANGES, HttpExchange, ModelCall, OtherCall, Run, Step, ToolCall
 from sessions_app.core.spans.provider_messages.fields import entries
 from sessions_app.core.spans.provider_messages.requests import Spelled, messages_spelled
 from sessions_app.core.spans.provider_messages.streams import merged
@@ -202,7 +210,15 @@ def _step(steps: tuple[Step, ...], draft: Draft, indexes: dict[int, int], moved:
     call = _tool(step.call, draft)
     is_told = step.call.result is not None and call.result != step.call.result
     returned = {"returned": body_value(step.call.result)} if is_told else {}
-    return replace(step, index=index, call=call, parent=parent, extra={**extra, **returned})
+    extra |= {**returned, **attempt_of(draft.told), **_by_code(draft)}
+    return replace(step, index=index, call=call, parent=parent, extra=extra)
+
+
+def _by_code(draft: Draft) -> JsonObject:
+    """Calls inside of another tool are part of its answer."""
+    is_asked = draft.told is not None and (draft.told.call is not None or draft.told.reading.call_id is not None)
+    is_inside = draft.parent is not None and isinstance(draft.parent.call, ToolCall)
+    return {} if is_asked or is_inside else {CALLED_BY_CODE: True}
 
 
 def _tool(call: ToolCall, draft: Draft) -> ToolCall:

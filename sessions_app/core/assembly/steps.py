@@ -468,13 +468,18 @@ def _ran_with(told: Told | None) -> JsonObject:
     """The arguments that the tool's span tells, where they are not those that the model asked with; for an attempt the
     id of the call."""
     if told is not None and told.again_of is not None:
-        return {ATTEMPT: told.again_of.call_id}
+        return attempt_of(told)
     asked = told.asked.part.arguments if told is not None and told.asked is not None else None
     if told is None or asked is None or not told.reading.has_arguments or same_arguments(asked, told.reading.arguments):
         return {}
     if _ran_otherwise(told):
         return {}  # then the step has them
     return {"ran_with": told.reading.arguments}
+
+
+def attempt_of(told: Told | None) -> JsonObject:
+    """Of a failed attempt at a call, after which the call was tried again: the id of the call."""
+    return {ATTEMPT: told.again_of.call_id} if told is not None and told.again_of is not None else {}
 
 
 def told_by(node: Node) -> JsonObject:

@@ -11,7 +11,7 @@ from sessions_app.core.judge.reading import (
     value_of,
 )
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, ModelCall, Run, Step, ToolCall, is_skipped
+from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, ModelCall, Run, Step, ToolCall, called_by_code, is_skipped
 
 NEEDS_NO_ANSWER = frozenset({"crashed", "interrupted", "deferred", "unapproved", "denied"})
 """Outcomes that a replay brings about without a recorded answer of the tool."""
@@ -75,11 +75,11 @@ def asked_last(run: Run) -> list[tuple[Step, ToolCall]]:
     last = last_model(run)
     if last is None:
         return []
-    step = last[0]
+    step, by_code = last[0], called_by_code(run)
     return [
         (each, call)
         for each, call in own_tools(run)
-        if each.parent == step.index or (each.parent is None and each.index > step.index)
+        if each.parent == step.index or (each.parent is None and each.index > step.index and each.index not in by_code)
     ]
 
 

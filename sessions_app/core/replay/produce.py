@@ -26,6 +26,7 @@ from sessions_app.core.replay.rewriting import TOLD
 from sessions_app.core.replay.snapshot_states import states_at_snapshots
 from sessions_app.core.run import (
     ATTEMPT,
+    CALLED_BY_CODE,
     REPEATED,
     WAITING,
     ModelCall,
@@ -36,6 +37,7 @@ from sessions_app.core.run import (
     Step,
     StepSource,
     ToolCall,
+    called_by_code,
     main_steps,
 )
 
@@ -73,6 +75,7 @@ class _Rebuilt:
         self._recorded = recorded
         self._repeated = repeated_requests(recorded)
         self._main = {step.index for step in main_steps(recorded)}
+        self._by_code = called_by_code(recorded)
         self._has_run_tools = seen.has_run_tools
         self._requests = {request.step: request for request in seen.requests if request.step}
         self._calls = {call.step: call for call in seen.calls}
@@ -98,8 +101,8 @@ class _Rebuilt:
         has_ended = False
         for step in self._recorded.steps:
             has_ended = has_ended or self._ends_at(step)
-            rebuilt = self._step(step) if step.index in self._main else self._inside(step, made)
-            if has_ended and step.kind not in ("model", "tool"):
+            rebuilt = self._step(step) if step.index in self._main else self._beside(step, made)
+            if has_ended and (step.kind not in ("model", "tool") or step.index in self._by_code):
                 continue
             if rebuilt is step:
                 rebuilt = self._played_back(step, made.get(step.parent or 0, newest))
@@ -108,7 +111,7 @@ class _Rebuilt:
             if rebuilt is not None:
                 made[step.index] = rebuilt.source
                 state = self._state(step)
-                told = {name: step.extra[name] for name in (*TOLD, RAW, APPROVED) if name in step.extra}
+                told = {name: step.extra[name] for name in (*TOLD, RAW, APPROVED, CALLED_BY_CODE) if name in step.extra}
                 told |= self._given(step)
                 yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=state, extra=told)
 
@@ -148,9 +151,10 @@ class _Rebuilt:
             case _:
                 return step
 
-    def _inside(self, step: Step, made: Container[int]) -> Step | None:
-        """What ran inside a tool comes with its recorded answer."""
-        return step if step.parent in made and not self._has_run_tools else None
+    def _beside(self, step: Step, made: Container[int]) -> Step | None:
+        """What ran inside a tool comes with its recorded answer; what code called by itself is read as recorded."""
+        is_inside = step.parent in made and not self._has_run_tools
+        return step if is_inside or step.index in self._by_code else None
 
     def _taken_up(self, step: int) -> int:
         """The last attempt at this request, which is the one that the loop made."""
