@@ -72,6 +72,8 @@ class RunLog:
         """Calls that answers asked for, by their id, with the step of the answer; None for one of an earlier run."""
         self._steps: dict[str, int] = {}
         """Tool steps by the id of the call that they answer."""
+        self._given: dict[str, tuple[str | None, Any]] = {}
+        """Of calls that an earlier run asked for, by their id: the tool that ran, and what it was given."""
         self._settled: dict[str, str] = {}
         """The names of calls that were answered and that no tool ran, by the id of the call."""
         self._failed: dict[str, int] = {}
@@ -122,6 +124,7 @@ class RunLog:
         with self._lock:
             if self._steps and not self._has_request:
                 self._asked.update(_asked_before(messages))
+                self._note_edits(run)
             self._settle(run, messages)
             self._note_order(run, messages)
             node = facts.get("langgraph_node")
@@ -136,7 +139,7 @@ class RunLog:
                 said = {"model": model, "provider": provider, "instructions": asked.instructions or ""}
                 run.put(deferred=deferred or None)
                 run.put(input=_input(self._inputs, messages), **said)
-                if _is_made_of_input(self._inputs, messages):
+                if _is_made_of_input(self._inputs, asked.history):
                     run.amend(step, prompt_rewritten=True)
             run.amend(step, request=asked.history, settings=_settings(params))
             with guard("langchain_tools"):
@@ -192,6 +195,8 @@ class RunLog:
         )
         if call_id is not None:
             self._steps[call_id] = step
+            if parent is None:
+                self._given[call_id] = called, inputs
         return step
 
     def tool_ended(self, step: int, call_id: str | None, output: Any) -> None:
@@ -239,6 +244,16 @@ class RunLog:
                 outcome = "failed" if call_id in self._failed else _outcome(message)
                 run.amend(self._steps[call_id], result=written(message.content), outcome=outcome)
                 self._results[call_id] = message.content
+
+    def _note_edits(self, run: RunWriter) -> None:
+        """Who decides on a call may have another one run in its place, and the model's own stays in the messages."""
+        for call_id, given in self._given.items():
+            _, asked = self._asked.get(call_id, (None, None))
+            if asked is not None and given != (asked["name"], asked["args"]):
+                called = {"name": asked["name"], "tool_name": asked["name"]}
+                tool = {} if given[0] == asked["name"] else {"approved_tool": given[0]}
+                said = {"arguments": asked["args"], "approved_arguments": given[1]}
+                run.amend(self._steps[call_id], **called, **tool, **said)
 
     def _note_order(self, run: RunWriter, messages: list[Any]) -> None:
         """Of calls that middleware answered in the place of tools the model may be told before the others."""
@@ -392,9 +407,12 @@ def _is_conversation(inputs: Any) -> bool:
     return isinstance(inputs, list) or (isinstance(inputs, Mapping) and "messages" in inputs)
 
 
-def _is_made_of_input(inputs: Any, messages: list[Any]) -> bool:
-    """Whether the prompt is not what the chain was given: a template, or a node of a graph, made it of that."""
-    return not _is_conversation(inputs) and _prompt(messages) not in (None, inputs)
+def _is_made_of_input(inputs: Any, history: Json) -> bool:
+    """Whether the prompt is not what the chain was given: a template, or a node of a graph, made it of that. A run that
+    goes on has none."""
+    newest = history["messages"][-1:]
+    prompts = [part["content"] for row in newest for part in row["parts"] if part["part_kind"] == "user-prompt"]
+    return not _is_conversation(inputs) and bool(prompts) and prompts[-1] != inputs
 
 
 def _prompt(messages: list[Any]) -> Any:

@@ -503,6 +503,43 @@ def test_a_graph_in_which_somebody_turned_a_call_down_goes_on():
     assert_reproduced(second)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("find_order", {"order_id": "ORD-1"}, {}),
+        ("find_customer", {"name": "Ana"}, {"approved_tool": "find_customer"}),
+    ],
+)
+def test_a_graph_in_which_somebody_edited_a_call_goes_on(name, arguments, said):
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    edit = {"type": "edit", "edited_action": {"name": name, "args": arguments}}
+
+    def decided(url: str) -> None:
+        middleware = [HumanInTheLoopMiddleware(interrupt_on={"find_order": True})]
+        agent = graphs.shop(url, checkpointer=InMemorySaver(), middleware=middleware)
+        thread = {"configurable": {"thread_id": "t_5"}}
+        agent.invoke(graphs.asked(ASKED), thread)
+        agent.invoke(Command(resume={"decisions": [{"type": "approve"}, edit]}), thread)
+
+    both = asks(("find_order", {"order_id": "ORD-5521"}), ("find_order", {"order_id": "ORD-5522"}))
+    _, second = recorded(both, says(ANSWER), work=decided)
+
+    (_, approved), (step, edited) = second.tool_calls
+    assert (approved.tool_name, edited.tool_name) == ("find_order", "find_order")
+    assert (value(edited.arguments), step.extra) == (
+        {"order_id": "ORD-5522"},
+        {"approved_arguments": arguments, **said},
+    )
+    assert_reproduced(second)
+    assert replayed(encode_native(second))[0].facts["proof"]["requests"]["reason"] != _MADE_BY_CODE
+
+
+_MADE_BY_CODE = "code that did not run made the prompt of the input"
+
+
 def test_a_tool_that_middleware_calls_until_it_answers_is_one_call_with_attempts():
     from langchain.agents.middleware import ToolRetryMiddleware
     from langchain_core.tools import tool
