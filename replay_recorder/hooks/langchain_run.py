@@ -32,6 +32,8 @@ from replay_recorder.writing.run_writer import RunWriter, now
 
 _STEERING = ("GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command")
 """Exceptions by which LangGraph goes elsewhere, and which are no failures."""
+_BROKEN = "InvalidToolCall"
+"""LangChain's name for a call whose arguments are no JSON."""
 _INTERRUPTS = ("GraphInterrupt", "NodeInterrupt")
 _SETTINGS = (
     *("temperature", "top_p", "top_k", "seed", "max_tokens", "max_completion_tokens", "stop", "tool_choice"),
@@ -292,6 +294,7 @@ class RunLog:
         if self._last is None:
             return True
         step, message = self._last
+        self._put_broken_calls(run, step, message)
         open_calls = [call for call in calls_of(message) if call["id"] not in self._steps]
         messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
         messages = messages if isinstance(messages, list) else []
@@ -308,6 +311,14 @@ class RunLog:
             fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step}
             run.end(run.begin("tool", tool_name=name(call["name"]), **fields), outcome="unapproved")
         return not waiting and not self.is_waiting
+
+    def _put_broken_calls(self, run: RunWriter, step: int, message: Any) -> None:
+        """Calls whose arguments are no JSON are made by nobody, and nobody waits for them."""
+        for call in message.invalid_tool_calls:
+            if call["id"] not in self._steps:
+                fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step}
+                self._steps[call["id"]] = run.begin("tool", tool_name=name(call["name"]), **fields)
+                run.end(self._steps[call["id"]], error={"type": _BROKEN, "message": call.get("error")})
 
     def _put_output_tools(self, run: RunWriter, step: int, calls: list[Json]) -> None:
         """Calls that no tool ran, and that no message keeps, carry the output: LangChain offers its schema as a tool.
@@ -427,7 +438,7 @@ def _output(outputs: Any) -> Any:
     messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
     last = messages[-1] if isinstance(messages, list) and messages else outputs
     if getattr(last, "type", None) in ("ai", "AIMessageChunk", "tool"):
-        return None if calls_of(last) else text_of(last.content)
+        return None if getattr(last, "tool_calls", None) else text_of(last.content)
     return written(outputs)
 
 

@@ -540,6 +540,27 @@ def test_a_graph_in_which_somebody_edited_a_call_goes_on(name, arguments, said):
 _MADE_BY_CODE = "code that did not run made the prompt of the input"
 
 
+def broken(words: str | None) -> Answer:
+    call = {"id": "call_1", "type": "function", "function": {"name": "find_order", "arguments": '{"order_id": '}}
+    return completion({"role": "assistant", "content": words, "tool_calls": [call]}, "tool_calls")
+
+
+@pytest.mark.parametrize("words", ["I will look.", None])
+@pytest.mark.parametrize("work", [invoked, by_nodes])
+def test_a_call_whose_arguments_are_no_json_is_made_by_nobody_and_awaited_by_nobody(words, work):
+    run = only(broken(words), work=work)
+
+    assert (run.status, value(run.output)) == ("ok", words or "")
+    assert run.steps[1].error is not None
+    assert run.steps[1].error.type == "InvalidToolCall"
+    judged = assert_promise_kept(encode_native(run))
+    assert (judged.step, [reason.code for reason in judged.reasons]) == (2, ["call_not_made"])
+    assert judged.words == (
+        "The run ended without making the call of step 2 (find_order), whose arguments are no JSON. "
+        "A replay would ask the model again."
+    )
+
+
 def test_a_tool_that_middleware_calls_until_it_answers_is_one_call_with_attempts():
     from langchain.agents.middleware import ToolRetryMiddleware
     from langchain_core.tools import tool

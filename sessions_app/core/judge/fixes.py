@@ -161,6 +161,7 @@ FIXES: dict[str, Fix] = {
     "history_rewritten": Fix(sentence="Read the later steps in the recording; a replay has none of your code."),
     "asked_again": Fix(sentence="Read the later steps in the recording; a replay words the request differently."),
     "empty_answer": Fix(sentence="Read the answer in the recording; nothing is missing from it."),
+    "call_not_made": Fix(sentence="Read the answer in the recording; nothing is missing from it."),
     "ended_by_tools": Fix(sentence="Read the answer in the recording; a replay has none of your code."),
     "input_missing": Fix(sentence="Record the input of the run, or the messages of its first request."),
 }

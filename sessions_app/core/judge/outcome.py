@@ -33,6 +33,7 @@ from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.outputs import same_output, typed_output
 from sessions_app.core.run import (
+    GRAPHS,
     ErrorInfo,
     ModelCall,
     Run,
@@ -154,7 +155,16 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
         return None
     if "text" in kinds_said(call) and (run.agent.entry_point == "run_stream" or were_skipped(run)):
         return None
+    broken = next((step for step, _ in asked_last(run) if _is_broken(run, step)), None)
+    if broken is not None:
+        message = f"The run ended without making the call of {step_name(broken)}, whose arguments are no JSON."
+        return reason_at_end(run, "call_not_made", f"{message} {_ASKS_AGAIN}")
     return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
+
+
+def _is_broken(run: Run, step: Step) -> bool:
+    """LangChain ends where an answer has no call that could be made."""
+    return run.agent.framework in GRAPHS and step.error is not None and step.error.type == "InvalidToolCall"
 
 
 def _of_empty_answer(run: Run, call: ModelCall) -> Reason | None:
