@@ -231,6 +231,14 @@ def test_a_history_that_was_written_anew_contradicts_nothing(name: str, way: str
     assert reasons_of(record) == ["history_rewritten"]
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["the_first_tool_ends_the_run", "too_many_turns_that_a_handler_answers"])
+def test_of_a_run_that_tools_ended_no_answer_is_missing(name: str, way: str):
+    (record,) = played(name, way)
+
+    assert reasons_of(record) == ["ended_by_tools"]
+
+
 def test_words_that_nobody_said_before_are_found_in_a_history_that_was_cut():
     _, record = played("call_ids_that_come_again_over_turns", "run")
     part: dict[str, Any] = record["steps"][2]["request"]["messages"][0]["parts"][0]

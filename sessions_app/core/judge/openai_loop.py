@@ -304,14 +304,19 @@ def _ended_without_words(run: Run) -> Iterator[Reason]:
 
 def _ended_by_tools(run: Run) -> Iterator[Reason]:
     """With what they gave, or what code of the team made of it: `tool_use_behavior`, a handler of errors."""
-    last = _last(run)
-    if last is None or run.status != "ok" or not calls_in(last):
-        return
-    asked = asked_last(run)
-    if asked and all(is_settled(*pair, or_waits=False) for pair in asked):
-        names = step_name(asked[-1][0])
+    if ended_by_tools(run):
+        names = step_name(asked_last(run)[-1][0])
         message = f"The run ended behind {names} without a further answer of the model, as `tool_use_behavior` or a"
         yield reason_at_end(run, "ended_by_tools", f"{message} handler can decide. A replay would ask the model again.")
+
+
+def ended_by_tools(run: Run) -> bool:
+    """Whether the SDK took what the last calls gave for the end, so that no answer of the model is missing."""
+    last = _last(run)
+    if not is_openai_agents(run) or last is None or run.status != "ok" or not calls_in(last):
+        return False
+    asked = asked_last(run)
+    return bool(asked) and all(is_settled(*pair, or_waits=False) for pair in asked)
 
 
 def _last(run: Run) -> ModelCall | None:

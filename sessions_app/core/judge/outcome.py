@@ -27,6 +27,7 @@ from sessions_app.core.judge.last_calls import (
     waiting,
     were_skipped,
 )
+from sessions_app.core.judge.openai_loop import ended_by_tools
 from sessions_app.core.judge.reading import object_of, seen_message, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, Payload
@@ -136,6 +137,8 @@ _NO_LAST_ANSWER = "The model's answer to what the last tools gave was not record
 
 
 def _of_answer(run: Run, step: Step, call: ModelCall) -> Reason | None:
+    if ended_by_tools(run):
+        return None  # with what they gave, as is said elsewhere
     return _of_open_calls(run) or _of_last_answer(run, call) or _of_empty_answer(run, call) or _of_output(run, call)
 
 
