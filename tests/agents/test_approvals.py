@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from tests.agents.forking import IN_WORDS, answer_of, forked, sources
 from tests.agents.own_agents import forked_by, own, recorded_run, replayed_by
 from tests.recorder.openai_playing import bytes_of
 from tests.recorder.openai_scenarios import WAYS
+from tests.recorder.playing import recorded
 from tests.recorder.rare_agents import denied_by_code_that_answers_for_all_calls, denied_while_it_runs
+from tests.recorder.replaying import assert_promise_kept
 from tests.recorder.scenarios import approval_beside_another_call, approval_second
 from tests.recorder.test_openai_agents_replays import played
 
@@ -45,6 +48,17 @@ def test_the_same_decisions_are_the_recorded_run(run: Run, runs_tools: bool):
     result = replayed_by(run, own(approval_second()), runs_tools=runs_tools)
 
     assert place(result) == ("reproduced", None, None)
+
+
+def test_a_call_that_was_resumed_without_its_tool_is_judged():
+    record = json.loads(recorded(approval_second())[-1])
+    for parameters in record["parameters"]:
+        parameters["function_tools"] = []
+    record["tools"], record["steps"][2]["tools"] = [], []
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [(reason.code, reason.step) for reason in judged.reasons][:1] == [("tool_not_offered", 1)]
 
 
 def test_a_denial_by_hand_is_told_to_the_model_whose_answer_nobody_knows(run: Run):

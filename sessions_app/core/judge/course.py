@@ -106,10 +106,14 @@ def _asked_before(run: Run) -> tuple[dict[str, list[int]], dict[str, list[int]]]
 
 
 def _not_offered(run: Run) -> Iterator[Reason]:
-    """Calls that something answered although the request offered no such tool; the loop answers that there is none."""
+    """Calls that something answered although the request offered no such tool; the loop answers that there is none. A
+    run that was resumed makes its calls with the tools of its first request, unless another agent takes over there."""
     offered = {step.index: names_of_tools(call) for step, call in main_models(run)}
+    hands_over = any("handoff" in step.extra for step, call in run.tool_calls if call.call_id in run.decided)
+    first = None if hands_over else next(iter(offered.values()), None)
     for step, call in _own_calls(run):
-        tools = offered.get(step.parent or 0)
+        is_resumed = step.parent is None and call.call_id in run.decided
+        tools = first if is_resumed else offered.get(step.parent or 0)
         if (
             tools is not None
             and call.tool_name not in tools
@@ -117,7 +121,8 @@ def _not_offered(run: Run) -> Iterator[Reason]:
             and not is_framework_written(call)
         ):
             name = step_name(step)
-            message = f"{name[0].upper()}{name[1:]} was answered, and the request before it offered no such tool."
+            where = "behind" if is_resumed else "before"
+            message = f"{name[0].upper()}{name[1:]} was answered, and the request {where} it offered no such tool."
             yield reason_at(run, "tool_not_offered", message, _first_skipped(run, step) or step)
             return
 
