@@ -414,6 +414,14 @@ SKIPPED = "Tool not executed"
 """How Pydantic AI begins its answer to a call that a final result made superfluous."""
 
 
+OUTPUT_PROCESSED = "Final result processed."
+"""What Pydantic AI answers to the call that carried a run's structured output."""
+OUTPUT_CHECKED = "Output tool processed, but"
+"""How it begins its answer to a further output that it checked, as `end_strategy="exhaustive"` has it do."""
+_OUTPUT_SETTLED = (OUTPUT_PROCESSED, OUTPUT_CHECKED, "Output tool not used", "Output not used", SKIPPED)
+"""How it begins its answers to calls that carry an output and were not refused."""
+
+
 def says_there_is_no_tool(content: JsonValue, name: str | None) -> bool:
     """Whether this is how Pydantic AI's loop answers a call of a tool that it does not have."""
     return isinstance(content, str) and content.startswith(f"Unknown tool name: {name!r}")
@@ -558,6 +566,12 @@ def is_answered_by_tool(call: ToolCall) -> bool:
     if call.is_output or call.outcome == "denied":
         return False
     return (call.retry or {}).get("cause") not in FRAMEWORK_CAUSES and not is_skipped(call)
+
+
+def is_settled_output(call: ToolCall) -> bool:
+    """Whether the answer to a call that carries an output is one with which Pydantic AI refuses nothing."""
+    told = call.result.value if call.result else None
+    return isinstance(told, str) and told.startswith(_OUTPUT_SETTLED)
 
 
 def is_skipped(call: ToolCall) -> bool:

@@ -11,7 +11,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel
 from pydantic_ai import Agent, TextOutput
-from pydantic_ai.capabilities import Instrumentation
 from pydantic_ai.models.instrumented import InstrumentationSettings
 
 from sessions_app.core.assembly.run import assemble
@@ -39,8 +38,11 @@ def spans_of_play(play: Play, version: Any = 5) -> list[Span]:
     """What the library's own instrumentation sends of it."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    instrumented = Instrumentation(InstrumentationSettings(tracer_provider=provider, version=version))
-    asyncio.run(play.agent.run(play.prompt, capabilities=[instrumented], **play.arguments))
+    Agent.instrument_all(InstrumentationSettings(tracer_provider=provider, version=version))
+    try:
+        asyncio.run(play.agent.run(play.prompt, **play.arguments))
+    finally:
+        Agent.instrument_all(False)
     return [as_received(span) for span in exporter.get_finished_spans()]
 
 

@@ -30,7 +30,7 @@ from sessions_app.agents.loop.stage import Stage
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.history import History, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.fixture_book import FixtureBook, RefusedOutput
 from sessions_app.core.replay.outputs import typed_output
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_form import instructions_in
@@ -197,9 +197,8 @@ class Observer(AbstractCapability[None]):
                 self._transcript.has_taken_feedback = True
                 raise ToolRetryError(part)
             if isinstance(part, ToolReturnPart) and call is not None and self._refuses(part, call):
-                content = self._book.refused_output(call.tool_call_id, part.content)
-                named = replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id)
-                raise ToolRetryError(replace(named, content=content, outcome="retried"))
+                named = replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id, outcome="retried")
+                raise ToolRetryError(_as_refused(named, self._book.refused_output(call.tool_call_id)))
 
     def _refuses(self, part: ToolReturnPart, call: ToolCallPart) -> bool:
         """An answer to a call that nobody made stands for this one, and differs from it. Spans tell of the outcome in
@@ -280,6 +279,14 @@ class _FirstSchemas:
 
     def object_of(self, planned: PlannedAnswer) -> JsonValue:
         return self._objects[planned.agent]
+
+
+def _as_refused(told: ToolReturnPart, refused: RefusedOutput | None) -> ToolReturnPart:
+    """In the words of the recorded step. Spans tell of the retry there alone."""
+    if refused is None:
+        return told
+    retry = told.retry or (RetryInfo(**cast(Any, refused.retry)) if refused.retry else None)
+    return replace(told, content=cast(Any, refused.words), retry=retry)
 
 
 def _spell_instructions(seen: list[ModelMessage], planned: PlannedAnswer | None) -> None:

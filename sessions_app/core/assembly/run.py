@@ -72,7 +72,7 @@ def _own_span(roots: list[Node]) -> Node | None:
 
 def _mark_output(drafts: list[Draft], outermost: Node | None) -> None:
     """A run with an output whose last answer asks for a tool that nobody ran: that call carries the output."""
-    models = [draft for draft in drafts if isinstance(draft.call, ModelCall)]
+    models = [draft for draft in drafts if isinstance(draft.call, ModelCall) and not _is_in_output(draft)]
     if not models or outermost is None or outermost.reading.output is None or outermost.reading.error is not None:
         return
     output = parsed(outermost.reading.output)
@@ -85,6 +85,11 @@ def _mark_output(drafts: list[Draft], outermost: Node | None) -> None:
 def _can_carry(call: ToolCall, output: JsonValue) -> bool:
     """A text that stands nowhere in the arguments came from an answer that is not here."""
     return not isinstance(output, str) or output in leaves(call.arguments.value if call.arguments else None)
+
+
+def _is_in_output(draft: Draft) -> bool:
+    """Whether a function asked that makes the output of the answer before: what it is told is no answer of the run."""
+    return draft.node is not None and any(outer.reading.is_output_function for outer in draft.node.above())
 
 
 class _Assembled:
@@ -103,7 +108,7 @@ class _Assembled:
         self._nodes = nodes
         self._outermost = outermost
         self._drafts = drafts
-        self._models = [draft for draft in drafts if isinstance(draft.call, ModelCall)]
+        self._models = [draft for draft in drafts if isinstance(draft.call, ModelCall) and not _is_in_output(draft)]
 
     def run(self, *, is_closed: bool) -> Run:
         run_id = self._run_id()
@@ -160,7 +165,14 @@ class _Assembled:
             version=name(self._fact(lambda reading: reading.agent_version)) or self._resource("service.version"),
             framework=name(self._fact(lambda reading: reading.framework)),
             framework_version=name(self._fact(lambda reading: reading.framework_version)),
+            output_function=self._output_function(),
         )
+
+    def _output_function(self) -> str | None:
+        """The tool by which the last answer gave its output, where a function made that of it."""
+        last = self._models[-1] if self._models else None
+        made = (draft for draft in self._drafts if draft.parent is last and draft.told is not None)
+        return next((draft.name for draft in made if draft.told and _made_output(draft.told.reading)), None)
 
     @property
     def _first_span(self) -> Span:
@@ -303,6 +315,10 @@ class _Assembled:
 def _model(reading: Reading) -> str | None:
     """What turns texts into vectors is another model than the one that answers."""
     return None if reading.kind in ("embedding", "retrieval") else reading.model or reading.answered_model
+
+
+def _made_output(reading: Reading) -> bool:
+    return reading.is_output_function and reading.error is None
 
 
 def _has_ended(root: Node) -> bool:

@@ -16,10 +16,10 @@ from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_arg
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.compare.strict import is_number
 from sessions_app.core.conventions.told_twice import is_another_definition
-from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
     ATTEMPT,
+    OUTPUT_PROCESSED,
     AgentCall,
     Call,
     Chunk,
@@ -29,7 +29,7 @@ from sessions_app.core.run import (
     Retrieval,
     Step,
     ToolCall,
-    is_skipped,
+    is_settled_output,
 )
 from sessions_app.core.shared_values import once_each
 from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart, ToolDefinition
@@ -185,8 +185,7 @@ def put_output_tools(drafts: Sequence[Draft]) -> None:
 def _output_call(call: ToolCall) -> ToolCall:
     """No span tells how it ended: an output that was neither taken nor superfluous was refused, and what the model was
     told of it says why."""
-    is_taken = call.result is None or call.result.value == OUTPUT_PROCESSED or is_skipped(call)
-    is_refused = call.outcome == "success" and not is_taken
+    is_refused = call.outcome == "success" and call.result is not None and not is_settled_output(call)
     return replace(call, is_output=True, outcome="retried" if is_refused else call.outcome)
 
 

@@ -22,10 +22,16 @@ from sessions_app.core.formats.shapes import MESSAGE, check_shape
 from sessions_app.core.formats.values import message_value
 from sessions_app.core.history import History, extend
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, ModelCall, Run, RunStatus, Step, ToolCall, says_there_is_no_tool
-
-OUTPUT_PROCESSED = "Final result processed."
-"""What Pydantic AI answers to the call that carried a run's structured output."""
+from sessions_app.core.run import (
+    OUTPUT_PROCESSED,
+    ErrorInfo,
+    ModelCall,
+    Run,
+    RunStatus,
+    Step,
+    ToolCall,
+    says_there_is_no_tool,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

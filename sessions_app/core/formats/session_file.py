@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sessions_app.core.errors import RecordTooLarge
-from sessions_app.core.formats.conversation import OUTPUT_PROCESSED, read_messages, run_from_messages
+from sessions_app.core.formats.conversation import read_messages, run_from_messages
 from sessions_app.core.formats.fields import Fields, as_array, as_object
 from sessions_app.core.formats.json_writer import array_text, object_text, scalar
 from sessions_app.core.formats.native import foreign_extra
@@ -23,7 +23,7 @@ from sessions_app.core.formats.python_text import read_python_text
 from sessions_app.core.formats.values import message_value, write_value
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonValue, Payload, sha256_hex
-from sessions_app.core.run import SESSION_FILE, Run, Step, ToolCall
+from sessions_app.core.run import OUTPUT_PROCESSED, SESSION_FILE, Run, Step, ToolCall
 
 _KINDS = {"ModelRequest": "request", "ModelResponse": "response"}
 

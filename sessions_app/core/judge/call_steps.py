@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from itertools import islice, pairwise
 
-from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.last_calls import calls_in
@@ -32,6 +31,7 @@ from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.run import (
     OPENAI_AGENTS,
+    OUTPUT_PROCESSED,
     PYDANTIC_AI,
     SKIPPED,
     SPANS,

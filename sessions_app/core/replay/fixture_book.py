@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.payload import JsonValue, Payload, canonical_json, compact_json
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, compact_json
 from sessions_app.core.replay.tool_http import RequestMiss
 from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, Fixture, ToolCall
 
@@ -34,6 +34,15 @@ class FixtureMiss:
     """Whether a recorded answer of the model asked for this very call, so that no other one is its measure."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RefusedOutput:
+    """An output that the run was asked to give again."""
+
+    words: JsonValue
+    retry: JsonObject | None
+    """As `ToolCall.retry`."""
+
+
 class FixtureBook:
     """Each recorded answer is given once."""
 
@@ -41,16 +50,16 @@ class FixtureBook:
         self,
         fixtures: tuple[Fixture, ...],
         asked: frozenset[str] = frozenset(),
-        refused: Mapping[str, Sequence[JsonValue]] | None = None,
+        refused: Mapping[str, Sequence[ToolCall]] | None = None,
         denied: Mapping[str, Fixture] | None = None,
     ) -> None:
-        """`asked` are the ids of the calls that the recorded model answers ask for, `refused` the words with which
-        outputs were refused, by the id of the call that carried each, and `denied` calls of which the tool asked for
-        an approval that nobody gave."""
+        """`asked` are the ids of the calls that the recorded model answers ask for, `refused` those whose
+        output was refused, by their ids, and `denied` calls of which the tool asked for an approval that nobody gave.
+        """
         self._denied = denied or {}
         self._unused = list(fixtures)
         self._asked = asked
-        self._refused = {call_id: list(words) for call_id, words in (refused or {}).items()}
+        self._refused = {call_id: list(calls) for call_id, calls in (refused or {}).items()}
 
     def find(self, tool_name: str, call_id: str | None, arguments: JsonValue) -> Fixture | FixtureMiss:
         """The answer for this call, or what comes nearest. Arguments are the validated ones."""
@@ -100,12 +109,12 @@ class FixtureBook:
         """Whether the next recorded step of this output says that it was refused."""
         return bool(self._refused.get(call_id))
 
-    def refused_output(self, call_id: str, told: JsonValue) -> JsonValue:
-        """In which words the recorded step of this output was refused; those that the model was told, where it says
-        nothing."""
+    def refused_output(self, call_id: str) -> RefusedOutput | None:
+        """How the recorded step of this output was refused; None where it says nothing."""
         refused = self._refused.get(call_id) or []
-        said = refused.pop(0) if refused else None
-        return told if said is None else _as_told(said)
+        call = refused.pop(0) if refused else None
+        words = None if call is None or call.result is None else _as_told(call.result.value)
+        return None if call is None or words is None else RefusedOutput(words=words, retry=call.retry)
 
     def awaits_beside(self, fixture: Fixture) -> bool:
         """Whether answers to other calls of the same answer, which the loop heard, are still to be given."""

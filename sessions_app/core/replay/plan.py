@@ -17,6 +17,7 @@ from sessions_app.core.replay.rewriting import Rewriting, read_rewriting, sent_o
 from sessions_app.core.replay.told_answers import as_told
 from sessions_app.core.run import (
     ATTEMPT,
+    OUTPUT_CHECKED,
     ErrorInfo,
     Fixture,
     ModelCall,
@@ -114,12 +115,12 @@ class ReplayPlan:
         return frozenset(call_id for answer in self.answers for call_id in answer.asked)
 
     @property
-    def refused_outputs(self) -> dict[str, list[JsonValue]]:
-        """In which words each output was refused that a call carried, by the id of the call."""
-        found: dict[str, list[JsonValue]] = {}
+    def refused_outputs(self) -> dict[str, list[ToolCall]]:
+        """The calls whose output was refused, by their ids."""
+        found: dict[str, list[ToolCall]] = {}
         for _, call in self.run.tool_calls:
             if call.is_output and call.outcome == "retried" and call.call_id and call.result is not None:
-                found.setdefault(call.call_id, []).append(call.result.value)
+                found.setdefault(call.call_id, []).append(call)
         return found
 
     @property
@@ -165,10 +166,16 @@ def make_plan(run: Run) -> ReplayPlan:
 
 def _as_started(run: Run) -> Run:
     """Spans and messages do not tell how a run was started; one whose text made the calls beside it superfluous was
-    streamed."""
-    if run.agent.entry_point is not None or not were_skipped(run):
-        return run
-    return replace(run, agent=replace(run.agent, entry_point="run_stream", end_strategy="early"))
+    streamed. They show the end strategy alone that has further outputs checked."""
+    if run.agent.entry_point is None and were_skipped(run):
+        return replace(run, agent=replace(run.agent, entry_point="run_stream", end_strategy="early"))
+    if run.agent.end_strategy is None and any(_was_checked(call) for _, call in run.tool_calls):
+        return replace(run, agent=replace(run.agent, end_strategy="exhaustive"))
+    return run
+
+
+def _was_checked(call: ToolCall) -> bool:
+    return call.is_output and call.result is not None and str(call.result.value).startswith(OUTPUT_CHECKED)
 
 
 def _with_calls_made(run: Run) -> frozenset[int]:

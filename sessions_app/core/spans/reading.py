@@ -177,6 +177,8 @@ class Reading:
     """Whether the span spells the result as the JSON of a text."""
     retry: JsonObject | None = None
     """As `ToolCall.retry`, where the span says that the model was asked to try again."""
+    is_output_function: bool = False
+    """Whether a function of the team's made the output of what the model gave."""
 
     # A search.
     query: JsonValue = None

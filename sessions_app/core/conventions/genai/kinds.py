@@ -32,13 +32,14 @@ def kind_of(said: Said, *, has_events: bool) -> ReadingKind | None:
     kind = _of_word(word.lower()) if word else _of_contents(said, has_events=has_events)
     if kind == "chain" and said.has("gen_ai.tool.name") and said.has_any(*_CALL):
         kind = "tool"  # a word of its own for running a tool
-    return "chain" if kind == "tool" and (_is_label(said) or is_output_function(said)) else kind
+    is_of_text = is_output_function(said) and not said.has("gen_ai.tool.call.id")
+    return "chain" if kind == "tool" and (_is_label(said) or is_of_text) else kind
 
 
 def is_output_function(said: Said) -> bool:
-    """Pydantic AI tells of a function that makes the output of a text as of a tool, which no model asked for."""
-    words = as_text(said.peek("logfire.msg")) or ""
-    return words.startswith("running output function: ") and not said.has("gen_ai.tool.call.id")
+    """Pydantic AI tells of a function that makes the output as of a tool, though the model is told another result. One
+    that makes it of a text was asked for by no model."""
+    return (as_text(said.peek("logfire.msg")) or "").startswith("running output function: ")
 
 
 def _of_word(word: str) -> ReadingKind:

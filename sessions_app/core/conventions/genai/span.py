@@ -92,14 +92,14 @@ def _add_operation(reading: Reading, said: Said, told: Told | None, span: Span) 
         case "embedding":
             _add_model(reading, said)
             reading.embedding_model = reading.model
+        case "tool" | "chain" if is_output_function(said):
+            add_output_function(reading, said)
         case "tool":
             add_tool_run(reading, said, told)
         case "retrieval":
             add_retrieval(reading, said, span)
         case "handoff":
             _add_handoff(reading, said)
-        case "chain" if is_output_function(said):
-            add_output_function(reading, said)
         case _:
             add_agent_run(reading, said, told)
 

@@ -48,8 +48,11 @@ def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
 
 
 def add_output_function(reading: Reading, said: Said) -> None:
-    """What went into it, and what it made of that."""
-    reading.name = said.take(as_text, "gen_ai.tool.name")
+    """What went into it, and what it made of that: not what the model gave, nor what it is told."""
+    reading.is_output_function = True
+    reading.name = reading.tool_name = said.take(as_text, "gen_ai.tool.name")
+    reading.call_id = said.take(as_text, "gen_ai.tool.call.id")
+    reading.retry = _retry(said)
     reading.input = next(iter(_attribute(said, *_ARGUMENTS)), None)
     reading.output = next(iter(_attribute(said, *_RESULT)), None)
 
