@@ -135,9 +135,11 @@ def ago(value: datetime | None) -> SafeString:
 
 
 @register.filter
-def running_for(since: datetime | None) -> str:
+def running_for(since: datetime | None) -> SafeString:
     """`3 min` of a run that has not ended."""
-    return NOT_CAPTURED if since is None else _length(max(timezone.now() - since, timedelta(0)))
+    if since is None:
+        return NOT_CAPTURED
+    return _time(since, _length(max(timezone.now() - since, timedelta(0))), "data-since")
 
 
 @register.filter

@@ -40,18 +40,28 @@ function day(date) {
   return `${Number(of)} ${MONTHS[Number(month) - 1]} ${full.slice(11, 16)}`;
 }
 
-function relative(date) {
-  const seconds = Math.floor((Date.now() - date) / 1000);
-  if (seconds < 0 || seconds >= 86400) return day(date);
-  if (seconds < 60) return `${seconds} s ago`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
-  return `${Math.floor(seconds / 3600)} h ago`;
+const secondsSince = (date) => Math.floor((Date.now() - date) / 1000);
+
+function lengthOf(seconds) {
+  if (seconds < 60) return `${Math.max(seconds, 0)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return `${Math.floor(seconds / 3600)} h`;
 }
 
-function showTimes(scope) {
-  for (const time of scope.querySelectorAll("time[data-moment], time[data-ago]")) {
-    const date = new Date(time.dateTime);
-    const words = "ago" in time.dataset ? relative(date) : inMode(date);
+function relative(date) {
+  const seconds = secondsSince(date);
+  return seconds < 0 || seconds >= 86400 ? day(date) : `${lengthOf(seconds)} ago`;
+}
+
+function wordsOf({ dataset, dateTime }) {
+  const date = new Date(dateTime);
+  if ("since" in dataset) return lengthOf(secondsSince(date));
+  return "ago" in dataset ? relative(date) : inMode(date);
+}
+
+function showTimes(scope, which = "time[data-moment], time[data-ago], time[data-since]") {
+  for (const time of scope.querySelectorAll(which)) {
+    const words = wordsOf(time);
     if (time.textContent !== words) time.textContent = words;
   }
   for (const zone of scope.querySelectorAll("[data-zone]")) zone.textContent = zoneWords();
@@ -70,3 +80,5 @@ if (button) {
 showTimes(document);
 document.addEventListener("htmx:load", (event) => showTimes(event.target));
 setInterval(() => document.hidden || showTimes(document), 15000);
+// Of a run that goes on: how long ago its last step was is the first thing to know.
+setInterval(() => document.hidden || showTimes(document, "time[data-since], .arriving time"), 1000);

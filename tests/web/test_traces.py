@@ -284,7 +284,7 @@ def test_a_run_whose_topmost_span_has_not_come_says_so_until_it_is_there(shop, b
     receive(shop, [agent(1)])
     done = arriving(bob, run, 2).content.decode()
 
-    assert "2 spans so far, the root span has not arrived." in page
+    assert "2 spans so far, the root span has not arrived," in page
     assert 'hx-trigger="every 2s, refresh"' in page
     assert "More spans have arrived and are being processed." in behind
     assert "being read" not in grown
@@ -309,7 +309,7 @@ def test_an_unchanged_arrival_is_answered_without_a_body(shop, bob):
 def test_a_topmost_span_that_has_not_ended_is_told_from_one_that_is_missing(shop, bob):
     run = run_of(shop, span(1, None, end_ns=None, attributes=agent(1).attributes), tool(2, 1))
 
-    assert "the root span has not ended." in page_of(bob, run)
+    assert "the root span has not ended" in page_of(bob, run)
 
 
 def test_a_run_that_was_given_up_says_what_to_do(shop, bob):
