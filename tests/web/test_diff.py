@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from sessions_app.core.compare.json_diff import MISSING
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
 from sessions_app.web.render.changes import field_of
 from tests.losing import lose_payloads
 from tests.web.browsing import arrive, press
@@ -298,6 +298,25 @@ def test_good_twins_of_the_same_agent_are_offered_the_most_alike_first(bob, head
     page = bob.get("/p/shop/s/bad/twins", headers=headers).content.decode()
 
     assert re.findall(r"bad\.\.\.(\w+)", page) == ["same", "near"]
+
+
+def test_without_a_similar_good_run_those_that_failed_alike_and_other_good_ones_are_offered(shop, bob):
+    before = {"agent": {"name": "desk", "version": "1"}}
+    asked = {"agent": {"name": "desk", "version": "2"}}
+    crashed = {"status": "error", "error": {"type": "ValueError", "message": "no"}}
+    load_record(
+        shop, run_id="old", session_id="old", input="Hello", output="Hi", agent={"name": "desk", "version": "1"}
+    )
+    load_record(shop, run_id="good", session_id="good", input="Hello", output="Hi", **asked)
+    load_record(shop, run_id="alike", session_id="alike", input="Refund order 7 in full", **asked, **crashed)
+    load_record(shop, run_id="bad", session_id="bad", input="Please give the money back", **asked, **crashed)
+    Run.objects.filter(run_id="alike").update(verdict="replayable")
+
+    page = bob.get("/p/shop/s/bad/twins").content.decode()
+
+    assert re.findall(r"bad\.\.\.(\w+)", page) == ["alike", "good", "old"]
+    assert "version 1, here 2" in page
+    assert 'name="with"' in page
 
 
 @pytest.mark.usefixtures("twins")

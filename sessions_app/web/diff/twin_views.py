@@ -1,4 +1,4 @@
-"""Good runs to compare a run with; they are looked for when somebody wants them, and not with each session page."""
+"""Runs to compare a run with; they are looked for when somebody wants them, and not with each session page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions_app.models import Project
-from sessions_app.queries.good_twins import good_twins
+from sessions_app.queries.comparable_runs import comparable_runs
 from sessions_app.web.access import project_page
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.run_pages import place_of, session_of
@@ -22,8 +22,9 @@ def twins(request: HtmxHttpRequest, project: Project, session_id: str) -> HttpRe
         "project": project,
         "section": "sessions",
         "run": place.run,
+        "place": place,
         "back": place.session_address(project).rstrip("?&"),
-        "twins": good_twins(place.run),
+        "comparable": comparable_runs(place.run),
     }
     response = render(request, "diff/_twins.html" if request.htmx else "diff/twins.html", context)
     patch_vary_headers(response, ("HX-Request", "Cookie"))
