@@ -1,4 +1,4 @@
-"""The forks of a run, as a tree and as a table, and what else was replayed of it."""
+"""The forks of a run as a table, those of its forks as a tree too, and what else was replayed of it."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def _context(request: HttpRequest, project: Project, run: Run) -> dict[str, Any]
         "fork_link": run_page("fork", project, run),
         "forks": shown,
         "tree": as_tree(shown),
+        "has_forks_of_forks": any(fork.row.depth > 1 for fork in shown),
         "attempts": attempts,
         "may_change": has_role(request.user, project, "member"),
     }
