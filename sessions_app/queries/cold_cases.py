@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations, groupby
 from typing import Any
 
 from django.db.models import QuerySet
 
-from sessions_app.models import Project, Run
+from sessions_app.models import Project, Run, RunContent
+from sessions_app.queries.failure_groups import told_of
 from sessions_app.queries.search import IS_COLD
 
 MOST = 2000
@@ -18,7 +19,7 @@ MOST = 2000
 SHOWN_IN_GROUP = 10
 _FIELDS = (
     "run_id", "received_at", "started_at", "kit", "kit_lacks", "verdict_reasons", "input_preview", "error_preview",
-    "verdict", "project", "session", "cold_case", "agent_name", "status",
+    "verdict", "project", "session", "content", "cold_case", "agent_name", "status", "anomalies", "story",
 )  # fmt: skip
 
 
@@ -62,6 +63,15 @@ class ColdRun:
     """Without which it cannot be replayed."""
 
     @property
+    def is_marked(self) -> bool:
+        return hasattr(self.run, "cold_case")
+
+    @property
+    def told(self) -> str:
+        """What went wrong in it."""
+        return told_of(self.run)
+
+    @property
     def reason(self) -> str:
         """What the judge found, as its group is called; else what the person said who marked it."""
         found = [reason["message"] for reason in self.run.verdict_reasons if self.missing]
@@ -70,7 +80,7 @@ class ColdRun:
     @property
     def mark(self) -> str:
         """What a person said who marked it."""
-        return str(self.run.cold_case.reason) if hasattr(self.run, "cold_case") else ""
+        return str(self.run.cold_case.reason) if self.is_marked else ""
 
     @property
     def at(self) -> datetime:
@@ -79,16 +89,25 @@ class ColdRun:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ColdGroup:
-    """Cold cases that lack the same things."""
+    """Cold cases that lack the same things, or all that people marked."""
 
     kit: tuple[MissingThing, ...]
     """Lines of the kit that they lack besides, those that most of them lack first."""
     things: tuple[MissingThing, ...]
     runs: list[ColdRun]
-    """The newest ones."""
+    """Those that started last, first."""
     count: int
     first_at: datetime
     last_at: datetime
+    is_marked: bool
+    places: tuple[str, ...] = ()
+    """`cancel_order of support-bot`: where the shown ones lack it."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why they are cold, where one sentence says it of all that are shown."""
+        reasons = {case.reason for case in self.runs}
+        return reasons.pop() if len(reasons) == 1 and not self.is_marked else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,12 +119,12 @@ class ColdBoard:
 
 
 def cold_board(project: Project) -> ColdBoard:
-    """Two queries for any number of cases."""
+    """Three queries for any number of cases."""
     read = list(cold_runs(project)[: MOST + 1])
     cases = [ColdRun(run=run, missing=needs_of(run)) for run in read[:MOST]]
     counts = Counter(key for case in cases for key in case.missing)
     return ColdBoard(
-        groups=_groups(cases, counts),
+        groups=_with_places(_groups(cases, counts)),
         total=len(cases),
         is_cut=len(read) > MOST,
         fixes=cheapest_fixes([case.missing for case in cases], _things(cases, counts)),
@@ -189,9 +208,34 @@ def _agents(runs: list[Run]) -> tuple[str, ...]:
 
 
 def _groups(cases: list[ColdRun], counts: Counter[str]) -> list[ColdGroup]:
-    by_missing = groupby(sorted(cases, key=lambda case: case.missing), key=lambda case: case.missing)
-    groups = [_group(missing, list(members), counts) for missing, members in by_missing]
-    return sorted(groups, key=lambda group: (-group.count, -group.last_at.timestamp()))
+    """Those that people marked are apart and last: what the record lacks may not be why."""
+
+    def key(case: ColdRun) -> tuple[bool, tuple[str, ...]]:
+        return case.is_marked, () if case.is_marked else case.missing
+
+    groups = [_group(missing, list(members), counts) for (_, missing), members in groupby(sorted(cases, key=key), key)]
+    return sorted(groups, key=lambda group: (group.is_marked, -group.count, -group.last_at.timestamp()))
+
+
+def _with_places(groups: list[ColdGroup]) -> list[ColdGroup]:
+    """With the tools and agents of the runs that are shown. One query."""
+    contents = RunContent.objects.filter(pk__in=[case.run.content_id for group in groups for case in group.runs])
+    read = contents.only("outline", "base_steps").in_bulk()
+    return [replace(group, places=_places(group, read)) for group in groups]
+
+
+def _places(group: ColdGroup, contents: dict[int, RunContent]) -> tuple[str, ...]:
+    cases = [] if group.is_marked else group.runs
+    return tuple(dict.fromkeys(filter(None, (_place(case.run, contents[case.run.content_id]) for case in cases))))
+
+
+def _place(run: Run, content: RunContent) -> str | None:
+    """Of the step that the judge's first reason names, where the run does not share it with another."""
+    index = next((reason["step"] for reason in run.verdict_reasons if reason.get("step")), 0) - content.base_steps
+    if not 1 <= index <= len(content.own_steps):
+        return None
+    step = content.own_steps[index - 1]
+    return " of ".join(filter(None, (step.tool_name or step.title, run.agent_name)))
 
 
 def _kit_of(members: list[ColdRun]) -> tuple[MissingThing, ...]:
@@ -211,4 +255,5 @@ def _group(missing: tuple[str, ...], members: list[ColdRun], counts: Counter[str
         count=len(members),
         first_at=newest[-1].at,
         last_at=newest[0].at,
+        is_marked=members[0].is_marked,
     )

@@ -19,10 +19,8 @@ def thing(key: str, missing_in: int) -> MissingThing:
 
 
 def lack(run, *keys: str) -> None:
-    """Make the run a cold case that lacks these kit lines."""
-    mark_cold(run=run, reason="gone")
-    ColdCase.objects.filter(run=run).update(missing=list(keys))
-    Run.objects.filter(pk=run.pk).update(verdict="cold")
+    """Make it a run that the judge calls cold, and that lacks these kit lines."""
+    Run.objects.filter(pk=run.pk).update(verdict="cold", verdict_reasons=[], kit_lacks=list(keys))
 
 
 def test_marking_needs_a_reason(shop, bob):
@@ -105,6 +103,26 @@ def test_a_replayable_run_that_a_person_marked_is_grouped_by_that(shop, bob):
     assert ([thing.key for thing in group.things], [thing.key for thing in group.kit]) == ([], ["commit"])
     assert "Marked by hand" in page
     assert "Missing from the replay kit: Commit" in page
+
+
+def test_rows_say_who_was_asked_what_and_how_it_went_those_that_started_last_first(shop, bob):
+    reason = {"code": "tool_answers_missing", "message": "No answers.", "step": 1, "fix": "Record them."}
+    for run_id, day in {"early": 2, "late": 9, "marked": 5}.items():
+        steps = [{"kind": "tool", "tool_name": "cancel_order", "arguments": {}}]
+        agent, at = {"name": "desk"}, f"2026-01-0{day}T00:00:00+00:00"
+        facts = {"input": f"Cancel {run_id}", "agent": agent, "started_at": at, "steps": steps}
+        load_record(shop, run_id=run_id, session_id=run_id, **facts)
+    Run.objects.update(verdict="cold", verdict_reasons=[reason])
+    mark_cold(run=Run.objects.get(run_id="marked"), reason="The index is gone.")
+
+    judged, marked = cold_board(shop).groups
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert [case.run.run_id for case in judged.runs] == ["late", "early"]
+    assert (judged.reason, judged.places) == ("No answers.", ("cancel_order of desk",))
+    assert ([case.run.run_id for case in marked.runs], marked.reason) == (["marked"], None)
+    assert page.count("No answers.") == 1
+    assert "Cancel late" in page
 
 
 def lines(*fixes: str) -> dict[str, object]:

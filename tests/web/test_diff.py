@@ -304,9 +304,7 @@ def test_without_a_similar_good_run_those_that_failed_alike_and_other_good_ones_
     before = {"agent": {"name": "desk", "version": "1"}}
     asked = {"agent": {"name": "desk", "version": "2"}}
     crashed = {"status": "error", "error": {"type": "ValueError", "message": "no"}}
-    load_record(
-        shop, run_id="old", session_id="old", input="Hello", output="Hi", agent={"name": "desk", "version": "1"}
-    )
+    load_record(shop, run_id="old", session_id="old", input="Hello", output="Hi", **before)
     load_record(shop, run_id="good", session_id="good", input="Hello", output="Hi", **asked)
     load_record(shop, run_id="alike", session_id="alike", input="Refund order 7 in full", **asked, **crashed)
     load_record(shop, run_id="bad", session_id="bad", input="Please give the money back", **asked, **crashed)
