@@ -81,7 +81,10 @@ class Arguments(Check):
 
     @property
     def words(self) -> str:
-        return f"{self.path or 'what'} {self.tool} is called with {self.comparison.words}"
+        where = self.path.removeprefix("/") or "arguments"
+        if self.comparison.name == "equals":
+            return f"{self.tool} is called with {where} {self.comparison.words.removeprefix('is ')}"
+        return f"{self.tool} is called with {where} that {self.comparison.words}"
 
     def judge(self, trace: Trace) -> Seen:
         calls = trace.calls_of(self.tool)

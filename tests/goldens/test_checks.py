@@ -257,3 +257,17 @@ def test_a_record_inside_of_another_has_its_owner():
     for answer, holds in (("SKU-1 is on its way.", True), ("SKU-2 is on its way.", False)):
         of = trace(calls=calls, output=answer, output_text=answer)
         assert passed({"kind": "no_value_of_other_user"}, of) is holds
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        ({"path": "/order_id", "equals": "ORD-5521"}, "cancel_order is called with order_id “ORD-5521”"),
+        ({"path": "order_id", "contains": "55"}, "cancel_order is called with order_id that contains “55”"),
+        ({"equals": 1}, "cancel_order is called with arguments 1"),
+    ],
+)
+def test_arguments_are_told_as_a_sentence(check, words):
+    [read] = read_checks([{"kind": "arguments", "tool": "cancel_order", **check}])
+
+    assert read.words == words

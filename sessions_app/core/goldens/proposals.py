@@ -49,7 +49,12 @@ def proposals(run: Run, trace: Trace) -> list[Proposal]:
 def proposals_of_fix(run: Run, good: Trace, *, bad: Trace) -> tuple[list[Proposal], set[int]]:
     """What a run that went right did, and the places of the proposals that tell it from the run that went wrong."""
     found = [_with_value_of(good, proposal) for proposal in proposals(run, good)]
-    return found, {place for place, proposal in enumerate(found) if _tells(proposal, bad, good)}
+    return found, telling(found, bad=bad, good=good)
+
+
+def telling(found: list[Proposal], *, bad: Trace, good: Trace) -> set[int]:
+    """The places of those that fail on the one run and pass on the other."""
+    return {place for place, proposal in enumerate(found) if _tells(proposal, bad, good)}
 
 
 def _with_value_of(good: Trace, proposal: Proposal) -> Proposal:

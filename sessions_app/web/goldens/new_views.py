@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -15,23 +16,26 @@ from django.views.decorators.http import require_http_methods
 from replay_goldens.checks import read_checks
 from replay_goldens.judged import Check
 from replay_goldens.reading import CheckError
+from replay_goldens.trace import Trace
 from sessions_app.core.clipping import shortened
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.goldens.proposals import Proposal, proposals, proposals_of_fix
+from sessions_app.core.goldens.proposals import Proposal, proposals, proposals_of_fix, telling
 from sessions_app.core.goldens.traces import trace_of
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Golden, Project, Replay, Run
-from sessions_app.models.replays import ReplayQueue
+from sessions_app.models.replays import ReplayMode, ReplayQueue
 from sessions_app.queries.goldens import relatives_of
+from sessions_app.queries.good_twins import good_twins
 from sessions_app.services.goldens import create_golden
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
 from sessions_app.web.forks.sampling import offered_models
-from sessions_app.web.goldens.evidence import Column, by_check, columns_of
+from sessions_app.web.goldens.evidence import by_check, columns_of
 from sessions_app.web.goldens.form import MODES, ON_DIFFERENCE, GoldenForm, Row, rows_of, ticked
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 
 MOST_COLUMNS = 4
@@ -55,66 +59,107 @@ class Draft:
     form: GoldenForm
     rows: list[Row]
     fix: Fix | None = None
+    replaced: Golden | None = None
+    """The golden whose checks these are, and whose place it takes."""
     problem: str = ""
-    columns: list[Column] | None = None
 
     @property
     def checks(self) -> list[JsonValue]:
-        typed = self.form.cleaned_data.get("more_checks") or []
-        return [*(row.check for row in ticked(self.rows)), *typed]
+        typed = self.form.cleaned_data.get("more_checks") if self.form.is_bound else None
+        return [*(row.check for row in ticked(self.rows)), *(typed or [])]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("member")
-def new_golden(request: HttpRequest, project: Project, session_id: str) -> HttpResponseBase:
-    """`try` judges the run and its relatives by what is ticked; otherwise the golden is kept."""
+def new_golden(request: HtmxHttpRequest, project: Project, session_id: str) -> HttpResponseBase:
+    """What is ticked is tried on the run and its relatives, at first and with `try`; otherwise the golden is kept."""
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
     draft = _draft(request, place.run)
-    if request.method == "POST" and draft.form.is_valid() and (checks := _checks(draft)):
-        if "try" in request.POST:
-            draft.columns = _side_by_side(place.run, checks)
-        elif (golden := _kept(request, place.run, draft)) is not None:
-            return redirect("golden", project.slug, golden.golden_id)
-    is_wrong = request.method == "POST" and draft.columns is None
-    return _page(request, project, place, draft, 422 if is_wrong else 200)
+    is_posted, is_kept = request.method == "POST", request.method == "POST" and "try" not in request.POST
+    checks = _checks(draft) if is_posted or draft.checks else ()
+    if is_kept and draft.form.is_valid() and checks and (golden := _kept(request, place.run, draft)) is not None:
+        return redirect("golden", project.slug, golden.golden_id)
+    tried = _tried(place.run, checks) if checks and not is_kept else {}
+    if request.htmx:
+        return render(request, "goldens/_tried.html", tried)
+    return _page(request, project, place, draft, tried, 422 if is_posted and not tried else 200)
 
 
-def _side_by_side(run: Run, checks: tuple[Check, ...]) -> list[Column]:
-    """The run itself, and beside it those that pass."""
+def _tried(run: Run, checks: tuple[Check, ...]) -> dict[str, Any]:
+    """What they say of the run itself, and beside it of its relatives, those that pass first."""
     first, *others = columns_of([run, *relatives_of(run)], checks, run)
-    return [first, *sorted(others, key=lambda column: column.outcome != "pass")][:MOST_COLUMNS]
+    columns = [first, *sorted(others, key=lambda column: column.outcome != "pass")]
+    shown = columns[:MOST_COLUMNS]
+    outcomes = [column.outcome for column in columns]
+    sides = {"fails": outcomes.count("fail"), "passes": outcomes.count("pass")}
+    return {"columns": shown, "checks": by_check(checks, shown), **sides}
 
 
 def _draft(request: HttpRequest, run: Run) -> Draft:
     replay = run.replays.filter(replay_id=request.GET.get("replay", "").replace("\x00", "")).first()
+    replaced = run.goldens.filter(golden_id=request.GET.get("golden", "").replace("\x00", "")).first()
     fix = _fix(run, replay)
+    kept = _of_golden(replaced) if replaced else []
     found, telling = _proposals(run, fix)
+    rows = [*kept, *found]
     if request.method == "POST":
-        return Draft(form=GoldenForm(request.POST), rows=rows_of(found, request.POST), fix=fix)
-    first = _first(run, replay) | {"name": fix.name if fix else shortened(run.input_preview or "", 80)}
-    return Draft(form=GoldenForm(initial=first), rows=rows_of(found, ticked_at_first=telling), fix=fix)
+        form = GoldenForm(request.POST)
+        form.full_clean()
+        return Draft(form=form, rows=rows_of(rows, request.POST), fix=fix, replaced=replaced)
+    at_first = range(len(kept)) if replaced else telling
+    form = GoldenForm(initial=_first(run, replay) | _named(run, fix, replaced))
+    return Draft(form=form, rows=rows_of(rows, ticked_at_first=at_first), fix=fix, replaced=replaced)
+
+
+def _of_golden(golden: Golden) -> list[Proposal]:
+    """Its checks as they are."""
+    return [Proposal(words=check.words, check=check.to_json()) for check in read_checks(golden.checks)]
+
+
+def _named(run: Run, fix: Fix | None, replaced: Golden | None) -> dict[str, str]:
+    if replaced is None:
+        return {"name": fix.name if fix else shortened(run.input_preview or "", 80)}
+    words = {name: getattr(replaced, name) for name in ("name", "description", "expected_outcome")}
+    return words | {"mode": "code_and_tools"}
 
 
 def _fix(run: Run, replay: Replay | None) -> Fix | None:
-    """A replay of the repaired code is the fix of its run, and a fork that of its parent."""
+    """A replay of the repaired code is the fix of its run, and a fork that of its parent; else the newest fork of the
+    run that came out as expected."""
     if replay is not None and replay.produced_run is not None:
         return Fix(bad=run, good=replay.produced_run, name=f"Repair of {run.run_id}"[:200])
-    parents = Run.objects.filter(project=run.project_id, run_id=run.parent_run_id).select_related("project")
-    parent = parents.exclude(pk=run.pk).first() if run.origin == "fork" else None
-    if parent is None:
-        return None
-    fork = Replay.objects.filter(produced_run=run).first()
+    if run.origin == "fork":
+        parents = Run.objects.filter(project=run.project_id, run_id=run.parent_run_id).select_related("project")
+        parent = parents.exclude(pk=run.pk).first()
+        fork = Replay.objects.filter(produced_run=run).first()
+        return _of_fork(parent, fork, run) if parent else None
+    met = run.replays.filter(mode=ReplayMode.FORK, expectation_met=True, produced_run__isnull=False)
+    newest = met.select_related("produced_run__project").order_by("-pk").first()
+    return _of_fork(run, newest, newest.produced_run) if newest and newest.produced_run else None
+
+
+def _of_fork(bad: Run, fork: Replay | None, good: Run) -> Fix:
     hypothesis = fork.order.get("hypothesis") if fork else None
-    return Fix(bad=parent, good=run, name=str(hypothesis or f"Repair of {parent.run_id}")[:200])
+    return Fix(bad=bad, good=good, name=str(hypothesis or f"Repair of {bad.run_id}")[:200])
 
 
 def _proposals(run: Run, fix: Fix | None) -> tuple[list[Proposal], set[int]]:
+    """With the places of those that tell a bad run from a good one. Where no fix is known, the good one is a run that
+    went well when it was asked for about the same."""
     if fix is None:
         recorded = load_run(run)
-        return proposals(recorded, trace_of(recorded)), set()
-    good, scene = load_run(fix.good), load_run(run)
+        trace, good = trace_of(recorded), _good_twin(run)
+        found = proposals(recorded, trace)
+        return found, telling(found, bad=trace, good=good) if good else set()
+    good_run, scene = load_run(fix.good), load_run(run)
     bad = trace_of(load_run(fix.bad), scene=scene)
-    return proposals_of_fix(good, trace_of(good, scene=scene), bad=bad)
+    return proposals_of_fix(good_run, trace_of(good_run, scene=scene), bad=bad)
+
+
+def _good_twin(run: Run) -> Trace | None:
+    names = good_twins(run)[:1]
+    twin = Run.objects.filter(project=run.project_id, run_id__in=names).select_related("project").first()
+    return trace_of(load_run(twin)) if twin else None
 
 
 def _first(run: Run, replay: Replay | None) -> dict[str, str | None]:
@@ -153,11 +198,15 @@ def _kept(request: HttpRequest, run: Run, draft: Draft) -> Golden | None:
     kept = draft.form.cleaned_data
     wanted = {name: kept[name] for name in ("name", "description", "expected_outcome")}
     try:
-        return create_golden(
-            run=run,
-            wanted={**wanted, "checks": draft.checks, "replay": draft.form.replay()},
-            user=request.user,  # type: ignore[arg-type]  # signed in: project_page
-        )
+        with transaction.atomic():
+            golden = create_golden(
+                run=run,
+                wanted={**wanted, "checks": draft.checks, "replay": draft.form.replay()},
+                user=request.user,  # type: ignore[arg-type]  # signed in: project_page
+            )
+            if draft.replaced:
+                draft.replaced.delete()
+        return golden
     except ForkError as error:
         field = error.field.rpartition(".")[2]
         draft.form.add_error(field if field in draft.form.fields else None, error.message)
@@ -167,12 +216,14 @@ def _kept(request: HttpRequest, run: Run, draft: Draft) -> Golden | None:
 
 
 def _asked(request: HttpRequest, run: Run) -> dict[str, str]:
-    """Of which run and which replay the form is, so that what is sent back has the same rows."""
-    replay = request.GET.get("replay")
-    return {"run": run.run_id} | ({"replay": replay} if replay else {})
+    """What the form was made of, so that what is sent back has the same rows."""
+    named = {name: request.GET[name] for name in ("replay", "golden") if request.GET.get(name)}
+    return {"run": run.run_id} | named
 
 
-def _page(request: HttpRequest, project: Project, place: RunPlace, draft: Draft, status: int) -> HttpResponse:
+def _page(
+    request: HttpRequest, project: Project, place: RunPlace, draft: Draft, tried: dict[str, Any], status: int
+) -> HttpResponse:
     context: dict[str, Any] = {
         "project": project,
         "section": "goldens",
@@ -184,8 +235,8 @@ def _page(request: HttpRequest, project: Project, place: RunPlace, draft: Draft,
         "form": draft.form,
         "rows": draft.rows,
         "problem": draft.problem,
-        "columns": draft.columns,
-        "checks": by_check(_checks(draft), draft.columns) if draft.columns else [],
+        "replaced": draft.replaced,
+        **tried,
         "modes": MODES,
         "on_differences": ON_DIFFERENCE,
         "agents": registered_agents(),

@@ -44,6 +44,7 @@ from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
 from sessions_app.web.goldens.evidence import by_check, columns_of
+from sessions_app.web.goldens.proof import Proof, proof_of
 from sessions_app.web.goldens.standing import standing_of
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
@@ -52,6 +53,8 @@ from sessions_app.web.run_pages import run_address, whole_number
 PAGE = 50
 RUNS = 20
 """Runs that the page of a golden shows."""
+KNOWN = 4
+"""Known runs that are judged side by side."""
 DEPLOYS = 5
 """The newest, which the list shows."""
 MOST_RUNS = 500
@@ -85,16 +88,12 @@ def goldens(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     return render(request, "goldens/list.html", context | {"agents": registered_agents(), "live_budget": live_budget})
 
 
-def _rows(project: Project, keys: Sequence[int]) -> list[tuple[Golden, LastRuns | None, bool]]:
-    """Each with whether it can only repeat what was recorded."""
+def _rows(project: Project, keys: Sequence[int]) -> list[tuple[Golden, LastRuns | None, Proof]]:
+    """Each with what it has shown so far."""
     found = {golden.pk: golden for golden in goldens_of(project).filter(pk__in=keys)}
     shown = [found[key] for key in keys if key in found]
     last = last_runs(shown)
-    return [(golden, last.get(golden.pk), _repeats(golden)) for golden in shown]
-
-
-def _repeats(golden: Golden) -> bool:
-    return any(warning["code"] == "repeats_the_recording" for warning in warnings_of(golden))
+    return [(golden, last.get(golden.pk), proof_of(golden, project)) for golden in shown]
 
 
 @require_GET
@@ -118,6 +117,7 @@ def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, A
         "golden": row,
         "scene": row.run,
         "scene_link": run_address(row.run, project),
+        "proof": proof_of(row, project),
         "preset": PRESET_WORDS[row.mode],  # type: ignore[index]  # one of ours, from a column
         "runs_code": row.mode in OF_CODE,
         "proves": _parts(row).proves,
@@ -139,15 +139,22 @@ def _live_budget(row: Golden) -> str:
 
 
 def _evidence(row: Golden) -> dict[str, Any]:
-    """The first run that it fails on beside the newest that it passes on; the scene, where it is neither."""
+    """The known runs, those that it fails on first; the scene, where there is none."""
     fails_on, passes_on = known_runs(row)
-    names = [*fails_on[:1], *passes_on[-1:]] or [row.run.run_id]
+    known = [*fails_on, *passes_on]
+    names = _both_sides(fails_on, passes_on) or [row.run.run_id]
     found = Run.objects.filter(project=row.project_id, run_id__in=names).select_related("session", "project")
     by_name = {run.run_id: run for run in found}
     checks = read_checks(row.checks)
     columns = columns_of([by_name[name] for name in names if name in by_name], checks, row.run)
-    known = {"fails_on": fails_on, "passes_on": passes_on}
-    return {"columns": columns, "checks": by_check(checks, columns), **known}
+    sides = {"fails_on": fails_on, "passes_on": passes_on, "not_shown": max(0, len(known) - len(names))}
+    return {"columns": columns, "checks": by_check(checks, columns), **sides}
+
+
+def _both_sides(fails_on: Sequence[str], passes_on: Sequence[str]) -> list[str]:
+    """The first runs that it fails on and the newest that it passes on, as many as fit beside each other."""
+    passing = passes_on[-max(KNOWN // 2, KNOWN - len(fails_on)) :]
+    return [*fails_on[: KNOWN - len(passing)], *passing]
 
 
 # --- doing -------------------------------------------------------------------------------------
