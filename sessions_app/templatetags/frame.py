@@ -50,8 +50,12 @@ def verdict_state(run: Run, table: str = "verdict", css: str = "") -> SafeString
 def replay_state(replay: Replay) -> SafeString:
     """How a replay ended, with the step that it stopped at; its state while it has not ended. Of a fork from which
     something was expected, whether that came: that it differs is no news."""
-    stop = replay.stopped_at if replay.shown_verdict == "unknown_from_step" else None
-    return state_html(_badge_of(replay), (stop or {}).get("step", ""))
+    return state_html(_badge_of(replay), _where_stopped(replay))
+
+
+def _where_stopped(replay: Replay) -> str:
+    step = (replay.stopped_at or {}).get("step") if replay.shown_verdict == "unknown_from_step" else None
+    return f"at step {step}{': needs an answer' if replay.waits_for_answer else ''}" if step else ""
 
 
 @register.simple_tag

@@ -58,7 +58,7 @@ REPLAY_VERDICTS = {
     "fixture_missing": State(word="fixture missing", icon="minus", css="stopped"),
     "could_not_run": State(word="could not run", icon="minus", css="stopped"),
     "cancelled": State(word="cancelled", icon="ban", css="cancelled"),
-    "unknown_from_step": State(word="unknown from step", icon="circle-dashed", css="unknown"),
+    "unknown_from_step": State(word="stopped", icon="circle-dashed", css="unknown"),
 }
 
 SOURCES = {

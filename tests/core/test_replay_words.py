@@ -134,7 +134,7 @@ def test_what_was_expected_of_a_fork_and_did_not_happen_is_denied(expected, word
     seen = expectation.judge(run, 1)
     fork = ForkFacts(at_step=1, expected=expectation.words, unmet=expectation.unmet, met=seen.met, seen=seen.words)
 
-    assert verdict_in_words(ReplayFacts(verdict="diverged", fork=fork)) == f"Not as expected: {words}"
+    assert verdict_in_words(ReplayFacts(verdict="diverged", fork=fork)) == f"Expectation not met: {words}"
 
 
 def test_what_was_refused_stands_in_the_sentence():

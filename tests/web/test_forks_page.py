@@ -49,10 +49,10 @@ def test_a_fork_says_what_was_changed_and_whether_it_ended_as_expected(shop, par
     page = page_of(bob, make_fork(parent, produced_run=load_forked(shop)))
 
     assert "Fork #1 at step 3 of" in page
-    assert "As expected: the outcome contains" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    assert "Expectation met: the outcome contains" in match(r'<p class="verdict-words">(.*?)</p>', page)
     assert "answer of lookup_order at step 3:" in page
     assert "It asks for the id when nothing is found." in page
-    assert "<span>as expected</span>" in page
+    assert "<span>expectation met</span>" in page
     assert f"{bytes(parent.content_digest).hex()[:12]}…" in page
     assert "abababababab…" in page
     assert "Message 2 answers a call" in page
@@ -101,8 +101,8 @@ def test_the_table_of_forks_says_of_each_where_it_first_differs_from_its_parent(
 
 
 WITH_WORDS = [
-    ("recorded_for_another_request", "s expected, with the old answer"),
-    ("by_hand", "s expected, with an answer written by hand"),
+    ("recorded_for_another_request", "reusing old model answers", "old model answers were reused"),
+    ("by_hand", "using an answer written by hand", "the answer was written by hand"),
 ]
 
 
@@ -112,8 +112,10 @@ def make_unproven(parent, source, **columns):
     return make_fork(parent, facts=facts, produced_run=load_forked(parent.project), **columns)
 
 
-@pytest.mark.parametrize(("source", "words"), WITH_WORDS)
-def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven(shop, parent, bob, source, words):
+@pytest.mark.parametrize(("source", "words", "reason"), WITH_WORDS)
+def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven(
+    shop, parent, bob, source, words, reason
+):
     """On every page, in words and without the green of a proof."""
     replay = make_unproven(parent, source, finished_at=timezone.now())
     session = reverse("session", args=["shop", parent.session.session_id])
@@ -121,22 +123,25 @@ def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven
 
     page = page_of(bob, replay)
 
-    assert f"A{words}: the outcome contains" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    told = f"Expectation met, but {reason}: it proves nothing about the agent"
+    assert told in match(r'<p class="verdict-words">(.*?)</p>', page)
     assert 'class="report-verdict verdict-unproven"' in page
     assert re.search(r'class="verdict-words"><svg[^>]*><use href="[^"]*#check"', page)
     for text in [page, forks_of(bob, parent), *(bob.get(each).content.decode() for each in places)]:
-        assert f"<span>a{words}</span>" in text
-        assert "<span>as expected</span>" not in text
-    assert f"A{words}: " in report_of(bob, replay, "md")
-    assert f"met, {words.split(', ')[1]}" in report_of(bob, replay, "txt")
+        assert f"<span>expectation met, {words}</span>" in text
+        assert "<span>expectation met</span>" not in text
+    assert told in report_of(bob, replay, "md")
+    assert f"met, {words}" in report_of(bob, replay, "txt")
 
 
-@pytest.mark.parametrize(("source", "words"), WITH_WORDS)
-def test_what_an_old_or_written_answer_did_not_meet_is_not_shown_as_proven_either(shop, parent, bob, source, words):
+@pytest.mark.parametrize(("source", "words", "reason"), WITH_WORDS)
+def test_what_an_old_or_written_answer_did_not_meet_is_not_shown_as_proven_either(
+    shop, parent, bob, source, words, reason
+):
     page = page_of(bob, make_unproven(parent, source, expectation_met=False))
 
-    assert f"Not a{words}: the outcome does not contain" in match(r'<p class="verdict-words">(.*?)</p>', page)
-    assert f"<span>not a{words}</span>" in page
+    assert f"not met, {words}: the outcome does not contain" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    assert f"<span>expectation not met, {words}</span>" in page
     assert "verdict-unproven" in page
 
 
@@ -150,7 +155,7 @@ SAME_COURSE = {
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"expectation_met": False}, "Not as expected: the outcome does not contain"),
+        ({"expectation_met": False}, "Expectation not met: the outcome does not contain"),
         ({"expectation_met": None}, "Different course: ended with an answer after 4 steps"),
         (SAME_COURSE, "Same course: the same 4 steps and the same answer"),
         ({"expectation_met": None, "mode": "resume", "order": {"at_step": 3}}, "Continued: ended with an answer"),
@@ -299,7 +304,7 @@ def test_forks_of_forks_stand_under_their_parents(shop, parent, bob):
     under_first = match(rf"{first.replay_id}(.*)", tree)
     assert "fork at step 4" in match(r"<ul>(.*?)</ul>", under_first)
     assert page.count("<tbody>") == 1
-    assert "<span>not as expected</span>" in page
+    assert "<span>expectation not met</span>" in page
 
 
 def test_the_table_shows_change_outcome_divergence_and_sources(shop, parent, bob):

@@ -182,7 +182,7 @@ def test_a_fork_that_ended_otherwise_than_expected_is_told_so(bob, shop):
     page = bob.get("/p/shop/").content.decode()
 
     assert "fork #1" in page
-    assert "not as expected" in page
+    assert "expectation not met" in page
     assert "diverged" not in page.partition('id="now-replays"')[2]
 
 

@@ -124,6 +124,30 @@ def test_an_answer_by_hand_lets_the_same_replay_go_on(waiting, bob, fields, kept
     assert (waiting.state, waiting.verdict) == ("queued", None)
 
 
+def test_a_model_that_nothing_answers_is_offered_what_was_recorded_there(shop, bob):
+    stop = UNKNOWN | {"kind": "model", "name": "gpt-4o", "arguments": None, "nearest": []}
+    waiting = make_waiting(load_parent(shop), stopped_at=stop, produced_run=load_forked(shop))
+    box = r'<textarea name="text"[^>]*>\s*(.*?)</textarea>'
+
+    page = page_of(bob, waiting)
+    link = html.unescape(match(r'href="([^"]*use=recorded[^"]*)"', page))
+    used = bob.get(link).content.decode()
+
+    said = html.unescape(match(r'Recorded here:</span> <span class="recorded words">(.*?)</span>', page))
+    assert said
+    assert (match(box, page), html.unescape(match(box, used))) == ("", said)
+    assert "Its last message" in page
+
+
+def test_edit_and_continue_begins_with_the_recorded_result(shop, bob):
+    at_3 = PAUSED | {"at": 3, "step": 3, "name": "lookup_order"}
+    paused = make_paused(load_parent(shop), stopped_at=at_3)
+
+    typed = html.unescape(match(r'<textarea name="value"[^>]*>\s*(.*?)</textarea>', page_of(bob, paused)))
+
+    assert json.loads(typed) == {"orders": [2]}
+
+
 def test_the_answer_of_a_twin_is_one_press(waiting, bob):
     page = page_of(bob, waiting)
     run_id = match(r'name="run_id" value="([^"]*)"', page)
@@ -325,7 +349,7 @@ def test_lists_find_what_waits_and_what_is_paused(shop, waiting, paused_too, bob
     assert shown("different").count("data-row-link") == 1
     assert shown("all").count("data-row-link") == 4
     assert "fork at step 3 of" in shown("paused")
-    assert "unknown from step 4" in shown("waiting for an answer")
+    assert "stopped at step 4: needs an answer" in shown("waiting for an answer")
     assert "fork at step 3 of" in shown("different")
     assert "fork at step" not in shown("failed")
     assert shown("failed").count("data-row-link") == 1

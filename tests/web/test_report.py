@@ -126,8 +126,20 @@ def test_only_a_world_that_was_off_has_its_sign(shop, bob):
 
     off, own = (page_of(bob, make_replay(run, facts=facts, number=n)) for n, facts in enumerate((FACTS, observed), 1))
 
-    assert ('class="world"' in off, 'class="world world-on"' in off) == (True, False)
-    assert ('class="world"' in own, 'class="world world-on"' in own) == (False, True)
+    assert ('class="how-world"' in off, 'class="how-world world-on"' in off) == (True, False)
+    assert ('class="how-world"' in own, 'class="how-world world-on"' in own) == (False, True)
+
+
+def test_how_it_was_run_is_folded_with_what_the_recording_does_not_hold(shop, bob):
+    run = load_example(shop, "r_8821")
+    facts = FACTS | {"fields_compared": 9, "not_captured": ["parameters.a", "parameters.b"]}
+
+    page = page_of(bob, make_replay(run, facts=facts))
+
+    how = match(r'<details class="section how" ?>(.*)</details>', page)
+    assert all(words in how for words in ("Real and simulated", "Sources of nondeterminism"))
+    assert "<summary>2 fields that the recording does not hold, and so not compared</summary>" in how
+    assert "Attempts" not in how
 
 
 def test_a_sampling_says_how_many_calls_went_out(shop, bob):

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from sessions_app.core.run import Step, StepSource
 
 UNPROVEN: dict[StepSource, str] = {
-    "recorded_for_another_request": "with the old answer",
-    "by_hand": "with an answer written by hand",
+    "recorded_for_another_request": "reusing old model answers",
+    "by_hand": "using an answer written by hand",
 }
 """Answers that do not follow from the change: an outcome that rests on one of them proves nothing about it."""
 
-_ENDED = {True: "as expected", False: "not as expected", None: "read the outcome"}
+_BUT: dict[StepSource, str] = {
+    "recorded_for_another_request": "old model answers were reused",
+    "by_hand": "the answer was written by hand",
+}
+_ENDED = {True: "expectation met", False: "expectation not met", None: "read the outcome"}
 _MET = {True: "met", False: "not met", None: "read the outcome"}
 
 
@@ -28,14 +32,19 @@ def unproven_source(made: Sequence[Step]) -> StepSource | None:
 
 
 def ended_in_words(met: bool | None, source: StepSource | None) -> str:
-    """`as expected, with the old answer`."""
+    """`expectation met, reusing old model answers`."""
     return _ENDED[met] if met is None else with_source(_ENDED[met], source)
 
 
 def met_in_words(met: bool | None, source: StepSource | None) -> str:
-    """`met, with the old answer`."""
+    """`met, reusing old model answers`."""
     return _MET[met] if met is None else with_source(_MET[met], source)
 
 
 def with_source(words: str, source: StepSource | None) -> str:
     return words if source is None else f"{words}, {UNPROVEN[source]}"
+
+
+def proves_nothing(source: StepSource) -> str:
+    """Of a fork that ended as expected."""
+    return f"{_ENDED[True]}, but {_BUT[source]}: it proves nothing about the agent"

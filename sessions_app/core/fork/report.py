@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sessions_app.core.clipping import shortened
-from sessions_app.core.fork.expected_words import ended_in_words, met_in_words
+from sessions_app.core.fork.expected_words import ended_in_words, met_in_words, proves_nothing
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.proof import OutcomeKind, Proof
 from sessions_app.core.run import StepSource
@@ -138,6 +138,8 @@ def fork_in_words(
         return None
     if fork.samples is not None:
         return fork.samples.words
+    if fork.met and fork.unproven_source:
+        return proves_nothing(fork.unproven_source).capitalize()
     if fork.met is not None:
         return f"{ended_in_words(fork.met, fork.unproven_source).capitalize()}: {_judged(fork)}"
     kind = proof.outcome_kind if proof else None

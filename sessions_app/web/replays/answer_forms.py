@@ -16,7 +16,7 @@ _WAYS = (
     ("value", "It answers"),
     ("error", "It fails, and the error is returned to the model"),
     ("crash", "It fails, and the run ends with the error"),
-    ("not_found", "It finds nothing"),
+    ("not_found", "Not found"),
 )
 
 
@@ -84,11 +84,11 @@ class TwinAnswer(forms.Form):
 AnswerForm = ToolAnswer | ModelAnswer | TwinAnswer
 
 
-def answer_form(kind: str, posted: Any = None) -> AnswerForm:
-    """The form for a stop of this kind, filled with what was posted."""
+def answer_form(kind: str, posted: Any = None, initial: dict[str, str] | None = None) -> AnswerForm:
+    """The form for a stop of this kind, filled with what was posted, or at first with a recorded answer."""
     if posted is not None and "run_id" in posted:
         return TwinAnswer(posted)
-    return ModelAnswer(posted) if kind == "model" else ToolAnswer(posted)
+    return (ModelAnswer if kind == "model" else ToolAnswer)(posted, initial=initial)
 
 
 def _json_or_text(form: forms.Form, field: str, text: str) -> JsonValue:

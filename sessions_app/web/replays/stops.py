@@ -16,6 +16,7 @@ from sessions_app.queries.code_places import why_not_forked
 from sessions_app.web.render import spelled
 from sessions_app.web.render.changes import Field, field_of
 from sessions_app.web.render.tree import Node, build_tree
+from sessions_app.web.replays.recorded_here import last_message, recorded_here
 from sessions_app.web.run_pages import run_address
 from sessions_app.web.steps.states import states_around
 
@@ -107,7 +108,13 @@ def stop_context(project: Project, replay: Replay) -> dict[str, Any]:
     made = replay.produced_run
     not_edited = why_not_forked(replay.run) if replay.queue == ReplayQueue.CODE else None
     state = states_around(made, len(made.steps)).after if made else None
-    return {"stop": stop, "state": state, "not_edited": not_edited}
+    return {
+        "stop": stop,
+        "state": state,
+        "not_edited": not_edited,
+        "recorded_here": recorded_here(replay, stop.kind, stop.step),
+        "last_message": last_message(made) if stop.is_model else "",
+    }
 
 
 def argument_fields(recorded: JsonValue, asked: JsonValue) -> tuple[Field, ...]:

@@ -152,7 +152,7 @@ def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[
         "world": world_words(row),
         "golden_run": golden_run_of(row),
         "golden_link": golden_link(project, row),
-        **_waiting(project, row),
+        **_waiting(request, project, row),
     }
     if row.is_over:
         return frame | _report_context(project, row)
@@ -177,9 +177,14 @@ def golden_link(project: Project, row: Replay) -> str | None:
     return f"{reverse('new_golden', args=[project.slug, scene.session.session_id])}?{urlencode(query)}"
 
 
-def _waiting(project: Project, row: Replay) -> dict[str, Any]:
+def _waiting(request: HttpRequest, project: Project, row: Replay) -> dict[str, Any]:
+    """The form begins with what was recorded: where the replay was paused to edit it, and where somebody asks for it."""
     waiting = stop_context(project, row)
-    return waiting | {"form": answer_form(waiting["stop"].kind)} if waiting else {}
+    if not waiting:
+        return {}
+    stop, recorded = waiting["stop"], waiting["recorded_here"]
+    is_used = recorded and (not stop.is_unknown or request.GET.get("use") == "recorded")
+    return waiting | {"form": answer_form(stop.kind, initial=recorded.fields if is_used else None)}
 
 
 def _report_context(project: Project, row: Replay) -> dict[str, Any]:
