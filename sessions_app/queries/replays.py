@@ -60,13 +60,15 @@ class Queue:
 
 def replays_of(project: Project) -> QuerySet[Replay]:
     """With the run and who asked, but without the run's large columns."""
-    rows = Replay.objects.filter(project=project).select_related("run__session", "requested_by")
+    rows = Replay.objects.filter(project=project).select_related("run__session", "requested_by", "session_replay")
     return rows.only(
         *(field.attname for field in Replay._meta.concrete_fields),
         "run__run_id",
         "run__step_count",
+        "run__input_preview",
         "run__session__session_id",
         "requested_by__username",
+        "session_replay__session_replay_id",
     )
 
 

@@ -272,3 +272,20 @@ def test_the_page_has_the_same_number_of_queries_for_one_and_for_three(shop, bob
         counts.append(len(seen))
 
     assert counts[0] == counts[1]
+
+
+def test_replays_of_one_session_are_one_row_of_the_list(shop, bob):
+    asked = ask(shop, count=3)
+    finish(asked, "reproduced", "diverged", "reproduced")
+    other = load_record(shop, run_id="alone", session_id="other", input="Where is it?", steps=[tool_step()])
+    Replay.objects.create(
+        project=shop, run=other, content=other.content, number=1, state="failed", error="No tool answered."
+    )
+
+    page = bob.get(reverse("replays", args=["shop"])).content.decode()
+
+    alone, batch = rows_of(page)
+    assert "could not run No tool answered." in alone
+    assert "#1 Where is it?" in alone
+    assert batch.startswith("1 diverged 2 reproduced 3 runs of chat")
+    assert reverse("session_replay", args=["shop", asked.session_replay_id]) in page

@@ -35,21 +35,21 @@ from sessions_app.queries.replays import (
     replay_by_id,
     replay_page,
 )
-from sessions_app.services.fork_facts import forked_steps, samples_of, steps_answered
+from sessions_app.services.fork_facts import forked_steps, steps_answered
 from sessions_app.services.forks import request_fork
 from sessions_app.services.golden_runs import golden_run_of, report_of_replay, settle
 from sessions_app.services.replays import cancel_replay, request_replay
 from sessions_app.web.access import project_page
-from sessions_app.web.badges import state_of
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.forks.report import asked_for, samples_context
 from sessions_app.web.frame import open_replays
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.replays.answer_forms import answer_form
+from sessions_app.web.replays.list_rows import lines_of
 from sessions_app.web.replays.report import report_context, report_links
 from sessions_app.web.replays.stops import stop_context
-from sessions_app.web.replays.words import badges_of, is_fork, is_simulated, short_title_of, title_of, world_words
+from sessions_app.web.replays.words import badges_of, is_fork, is_simulated, title_of, world_words
 from sessions_app.web.run_pages import place_of, run_address, session_of, whole_number
 
 
@@ -67,7 +67,7 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
         "filter": name,
         "filter_words": _FILTER_WORDS.get(name, name),
         "before": before,
-        "rows": [(row, *_words_of(row.replay), goldens.get(row.replay.pk)) for row in rows[:PAGE]],
+        "rows": list(lines_of(rows[:PAGE], goldens)),
         "more_before": rows[PAGE - 1].replay.pk if len(rows) > PAGE else None,
         "is_live": any(_moves(row.replay) for row in rows[:PAGE]),
         "queue": queue_of(project),
@@ -104,13 +104,6 @@ def _golden_runs(rows: Sequence[Row]) -> dict[int, GoldenRun]:
     found = list(golden_runs(GoldenRun.objects.filter(replay__in=names))) if names else []
     settle(found)
     return {run.replay_id: run for run in found}
-
-
-def _words_of(row: Replay) -> tuple[str, str, str]:
-    """What it is, how its samples ended, and its verdict."""
-    samples = samples_of(row)
-    verdict = state_of("replay_verdict", row.shown_verdict).word if row.verdict else ""
-    return short_title_of(row), samples.words if samples else "", verdict
 
 
 def _moves(row: Replay) -> bool:
@@ -178,7 +171,7 @@ def golden_link(project: Project, row: Replay) -> str | None:
 
 
 def _waiting(request: HttpRequest, project: Project, row: Replay) -> dict[str, Any]:
-    """The form begins with what was recorded: where the replay was paused to edit it, and where somebody asks for it."""
+    """The form begins with what was recorded: where the replay was paused, and where somebody asks for it."""
     waiting = stop_context(project, row)
     if not waiting:
         return {}
