@@ -48,6 +48,11 @@ def comparable_runs(run: Run) -> list[Comparable]:
     return [Comparable(run=other, why=why, differences=differences(run, other)) for other, why in found]
 
 
+def good_twins(run: Run) -> list[Run]:
+    """Good runs with a similar input, the most alike first; one query."""
+    return _twins(run, _good_runs(run))
+
+
 def differences(run: Run, other: Run) -> tuple[str, ...]:
     """`version 1.5.0, here 1.4.0`, for each fact that both have and that differs."""
     pairs = {

@@ -27,8 +27,8 @@ from sessions_app.core.redaction import RedactionFailed
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Golden, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayQueue
+from sessions_app.queries.comparable_runs import good_twins
 from sessions_app.queries.goldens import relatives_of
-from sessions_app.queries.good_twins import good_twins
 from sessions_app.services.goldens import create_golden
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
@@ -157,8 +157,8 @@ def _proposals(run: Run, fix: Fix | None) -> tuple[list[Proposal], set[int]]:
 
 
 def _good_twin(run: Run) -> Trace | None:
-    names = good_twins(run)[:1]
-    twin = Run.objects.filter(project=run.project_id, run_id__in=names).select_related("project").first()
+    found = [twin.pk for twin in good_twins(run)[:1]]
+    twin = Run.objects.filter(pk__in=found).select_related("project").first()
     return trace_of(load_run(twin)) if twin else None
 
 
