@@ -1,6 +1,7 @@
 """One child process: started so that it ends with us, found again later, stopped with all it started."""
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -72,6 +73,13 @@ def end_with_parent(stop_signal: signal.Signals) -> Callable[[], None] | None:
             os._exit(1)
 
     return ask_kernel
+
+
+def end_with_server() -> None:
+    """Of a process that `multiprocessing` started, as servers start those that answer: without the server nobody would
+    stop it, and its port would stay taken. Linux only."""
+    if libc is not None and multiprocessing.parent_process() is not None:
+        libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM))
 
 
 def adopt_orphans() -> None:

@@ -121,11 +121,9 @@ def command_of(service: str) -> list[str]:
 
 def test_migrate_web_and_worker_run_with_what_they_are_given(image, environment):
     assert done(command_of("migrate"), image, environment).returncode == 0
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
-    web = [{"0.0.0.0": "127.0.0.1", "8000": port}.get(word, word) for word in command_of("web")]
+    port = free_port()
 
-    with running(web, image, environment), running(command_of("worker"), image, environment):
+    with running(web_command(port), image, environment), running(command_of("worker"), image, environment):
         assert set(until(lambda: readiness(port)).values()) == {"ok"}
         assert web_health(port, image, environment) == 0
         said = until(lambda: doctor_is_well(image, {**environment, "PORT": "0"}))
@@ -137,6 +135,33 @@ def test_migrate_web_and_worker_run_with_what_they_are_given(image, environment)
     assert "ok      worker" in said
     assert worker_health(image, environment) == 1
     assert web_health(port, image, environment) == 1
+
+
+def test_what_answers_ends_with_a_web_server_that_was_killed(image, environment):
+    port = free_port()
+    with subprocess.Popen(web_command(port), env=environment, cwd=image / "app") as server:
+        until(lambda: is_open(port))
+        server.kill()
+
+    until(lambda: not is_open(port), seconds=10)
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
+
+
+def web_command(port: str) -> list[str]:
+    return [{"0.0.0.0": "127.0.0.1", "8000": port}.get(word, word) for word in command_of("web")]
+
+
+def is_open(port: str) -> bool:
+    """Whether something answers there."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5):
+            return True
+    except OSError:
+        return False
 
 
 def test_a_runner_takes_up_replays_of_code_with_what_it_is_given(image, environment, tmp_path):
