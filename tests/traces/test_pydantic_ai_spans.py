@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, ModelRetry, ToolOutput
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    ModelRetry,
+    ToolApproved,
+    ToolDenied,
+    ToolOutput,
+)
+from pydantic_ai.messages import ModelRequest
 
+from sessions_app.core.assembly.run import assemble
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
+from tests.recorder.rare_agents import approval_with_a_prompt_behind_an_earlier_one
 from tests.recorder.scenarios import Play, Scripted, call, says
-from tests.traces.test_own_code import run_of_spans
+from tests.traces.test_own_code import run_of_spans, spans_of_play
 from tests.traces.test_promises import broken_promise
 
 pytestmark = pytest.mark.filterwarnings("ignore:Instrumentation format versions")
@@ -93,3 +105,64 @@ def test_an_output_function_does_not_run_and_what_it_made_is_no_answer_to_its_ca
 
     assert reasons(run) == ["output_function"]
     assert (last.outcome, last.result and last.result.value) == ("success", "Final result processed.")
+
+
+# --- runs that go on from an earlier one -------------------------------------------------------
+
+
+def _paying(*answers: Any) -> Agent[None, Any]:
+    agent = Agent(Scripted(*answers), output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain(requires_approval=True)
+    def pay(order: str) -> str:
+        if order == "B":
+            raise ModelRetry("Not B.")
+        return f"paid {order}"
+
+    agent.tool_plain(stock)
+    return agent
+
+
+def _resumed(*asked: Any, prompt: str | None = None, answers: Sequence[Any] = (says("Done."),), **decided: Any) -> Play:
+    history = asyncio.run(_paying(says(*asked)).run("Pay")).all_messages()
+    results = DeferredToolResults(approvals=decided)
+    return Play(_paying(*answers), prompt, message_history=history, deferred_tool_results=results)
+
+
+PAY, PAY_B, LOOK = call("pay", {"order": "A"}, "a"), call("pay", {"order": "B"}, "b"), call("stock", {}, "l")
+RESUMED: dict[str, Callable[[], Play]] = {
+    "approved": lambda: _resumed(PAY, a=True),
+    "with a prompt": lambda: _resumed(PAY, prompt="And hurry", a=True),
+    "with other arguments": lambda: _resumed(PAY, a=ToolApproved(override_args={"order": "C"})),
+    "one denied": lambda: _resumed(PAY, PAY_B, a=True, b=ToolDenied("No.")),
+    "beside a call that was made before": lambda: _resumed(PAY, LOOK, prompt="And hurry", a=True),
+    "asks again": lambda: _resumed(PAY_B, answers=[says(call("stock", {}, "l")), says("Done.")], b=True),
+    "its own calls behind": lambda: _resumed(PAY, LOOK, answers=[says(call("stock", {}, "m")), says("Done.")], a=True),
+    "behind an earlier approval": approval_with_a_prompt_behind_an_earlier_one,
+}
+
+
+@VERSIONS
+@pytest.mark.parametrize("make", RESUMED.values(), ids=RESUMED)
+def test_a_run_that_goes_on_from_an_approval_is_reproduced(make: Callable[[], Play], version: Any) -> None:
+    assert reasons(run_of_spans(make(), version)) == []
+
+
+@VERSIONS
+def test_a_run_that_makes_the_open_calls_of_its_history_is_reproduced(version: Any) -> None:
+    agent = Agent(Scripted(says("Done.")), tools=[stock])
+    history = [ModelRequest.user_text_prompt("go"), says(call("stock", {}, "c"))]
+
+    assert reasons(run_of_spans(Play(agent, None, message_history=history), version)) == []
+
+
+def test_a_call_whose_answer_was_lost_is_none_that_an_earlier_run_left_open() -> None:
+    agent = Agent(Scripted(says(call("stock", {}, "c")), says("Done.")), tools=[stock])
+    history = [ModelRequest.user_text_prompt("go"), says("Gone.")]
+    spans = spans_of_play(Play(agent, "again", message_history=history))
+    first = min((span for span in spans if span.name.startswith("chat")), key=lambda span: span.start_ns or 0)
+
+    run = assemble([span for span in spans if span is not first], is_closed=True)
+
+    assert reasons(run) == ["model_answer_missing"]
+    assert run.deferred is None

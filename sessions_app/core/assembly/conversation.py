@@ -8,7 +8,7 @@ messages say; the earlier call's own messages are then taken, so that spelling i
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import is_
@@ -115,11 +115,13 @@ class Conversations:
     """The conversations of one trace, as its model calls come in order of time.
 
     `is_exact`: the messages are those that were sent, so one goes on from another where it repeats all of it as it was.
-    Conventions of spans leave out and trim.
+    Conventions of spans leave out and trim. `answered` are calls that an earlier run answered beside those that it left
+    open: a loop that goes on from there tells of them in a message of their own, and spans of all in one.
     """
 
-    def __init__(self, *, is_exact: bool = False) -> None:
+    def __init__(self, *, is_exact: bool = False, answered: Collection[str] = ()) -> None:
         self._is_exact = is_exact
+        self._answered = answered
         self._known: list[_Known] = []
         self._numbers: dict[bytes, int] = {}
         self._known_turns: dict[tuple[int, ...], tuple[Turn, _Numbers]] = {}
@@ -226,7 +228,7 @@ class Conversations:
         start = history
         results: dict[str, JsonValue] = {}
         others: str | None = None
-        for position, turn in enumerate(turns[first:], start=first):
+        for position, turn in enumerate(self._in_messages(known, turns)[first:], start=first):
             if turn.is_answer:
                 response, calls = _response_of_turn(self._as_given(turn), position, None)
                 history, ids = History(history, response), list(calls)
@@ -237,6 +239,11 @@ class Conversations:
                 results |= given
                 history = History(history, request)
         return history, results, start, others
+
+    def _in_messages(self, known: _Known | None, turns: Sequence[Turn]) -> Sequence[Turn]:
+        if known is not None or not turns or not self._answered:
+            return turns
+        return [*turns[:-1], *_answered_apart(turns[-1], self._answered)]
 
     def _as_given(self, turn: Turn) -> Turn:
         """An answer that a request sends back changed: calls that say what they did keep their spelling."""
@@ -364,6 +371,20 @@ def without_system(messages: Sequence[ChatMessage], apart: str | None) -> tuple[
     if apart is not None and apart not in texts:
         texts.insert(0, apart)
     return "\n\n".join(texts) if texts else None, list(messages[count:])
+
+
+def _answered_apart(turn: Turn, answered: Collection[str]) -> list[Turn]:
+    """The answers to these calls, and what stands beside them."""
+    messages = [_divided(message, answered) for message in turn.messages]
+    halves = (tuple(message for message in half if message.parts) for half in zip(*messages, strict=True))
+    return [Turn(is_answer=turn.is_answer, messages=half) for half in halves if half] or [turn]
+
+
+def _divided(message: ChatMessage, answered: Collection[str]) -> tuple[ChatMessage, ChatMessage]:
+    are_answered = [isinstance(part, ResultPart) and part.call_id in answered for part in message.parts]
+    before = tuple(part for part, is_answered in zip(message.parts, are_answered, strict=True) if is_answered)
+    rest = tuple(part for part, is_answered in zip(message.parts, are_answered, strict=True) if not is_answered)
+    return replace(message, parts=before), replace(message, parts=rest)
 
 
 def turns_of(messages: Sequence[ChatMessage]) -> list[Turn]:

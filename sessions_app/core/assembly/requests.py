@@ -21,6 +21,8 @@ class Asked:
     call_id: str
     asked_in: int | None = None
     """The identity of what stands around the answer: an agent, or work of one."""
+    was_left_open: bool = False
+    """Whether an earlier run ended with it."""
     is_taken: bool = False
     """Whether a span tells of it."""
     result: JsonValue = _ABSENT

@@ -21,6 +21,7 @@ from sessions_app.core.assembly.copies import (
 )
 from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.outputs import is_answer
+from sessions_app.core.assembly.resumed import last_answer
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
 from sessions_app.core.assembly.surroundings import fill_from_around
 from sessions_app.core.assembly.tree import Node, forest, in_order_of_time, join_twins
@@ -31,7 +32,7 @@ from sessions_app.core.otlp_export.restore import run_of_trace
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import SPANS, AgentInfo, CodeInfo, ErrorInfo, ModelCall, Run, RunStatus, ToolCall
 from sessions_app.core.spans.attributes import as_text
-from sessions_app.core.spans.reading import Reading
+from sessions_app.core.spans.reading import CallPart, Reading
 from sessions_app.core.spans.span import Span, moment
 
 _COMMIT = ("vcs.ref.head.revision", "vcs.repository.ref.revision", "git.commit.sha", "git.commit", "commit")
@@ -51,7 +52,8 @@ def assemble(spans: Sequence[Span], *, is_closed: bool) -> Run:
     nodes = in_order_of_time(roots)
     fill_from_around(nodes)
     outermost = _own_span(roots)
-    writer = StepWriter()
+    resumed = last_answer(nodes)
+    writer = StepWriter(resumed=resumed)
     for node in nodes:
         if node is not outermost:
             writer.take(node)
@@ -60,7 +62,9 @@ def assemble(spans: Sequence[Span], *, is_closed: bool) -> Run:
     drafts = writer.finished()
     _mark_output(drafts, outermost)
     put_output_tools(drafts)
-    return _Assembled(spans, roots, nodes, outermost, drafts).run(is_closed=is_closed)
+    return _Assembled(spans, roots, nodes, outermost, drafts, _decided(drafts, resumed.left_open)).run(
+        is_closed=is_closed
+    )
 
 
 def _own_span(roots: list[Node]) -> Node | None:
@@ -92,6 +96,13 @@ def _is_in_output(draft: Draft) -> bool:
     return draft.node is not None and any(outer.reading.is_output_function for outer in draft.node.above())
 
 
+def _decided(drafts: Sequence[Draft], left_open: Sequence[CallPart]) -> JsonObject:
+    """How the calls ended that an earlier run left open, by their ids."""
+    ids = {part.call_id for part in left_open}
+    calls = (draft.call for draft in drafts if draft.parent is None and isinstance(draft.call, ToolCall))
+    return {str(call.call_id): call.outcome for call in calls if call.call_id in ids and call.outcome is not None}
+
+
 class _Assembled:
     """Puts the facts of the run together."""
 
@@ -102,12 +113,14 @@ class _Assembled:
         nodes: list[Node],
         outermost: Node | None,
         drafts: list[Draft],
+        decided: JsonObject,
     ) -> None:
         self._spans = spans
         self._roots = roots
         self._nodes = nodes
         self._outermost = outermost
         self._drafts = drafts
+        self._decided = decided
         self._models = [draft for draft in drafts if isinstance(draft.call, ModelCall) and not _is_in_output(draft)]
 
     def run(self, *, is_closed: bool) -> Run:
@@ -136,6 +149,7 @@ class _Assembled:
             started_at=moment(min((span.start_ns for span in self._spans if span.start_ns), default=None)),
             duration_ms=self._duration(),
             prior=first.start if first is not None and first is self._models[0].converted else None,
+            deferred=Payload.of_json(self._decided) if self._decided else None,
             steps=steps,
             final=self._final(status),
             extra=self._extra(self._copies(first, asked, output)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from sessions_app.core.assembly.contradictions import (
     are_other_arguments,
@@ -13,6 +14,7 @@ from sessions_app.core.assembly.contradictions import (
 from sessions_app.core.assembly.conversation import Conversations, Converted
 from sessions_app.core.assembly.names import name
 from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_arguments, same_value
+from sessions_app.core.assembly.resumed import LastAnswer
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.compare.strict import is_number
 from sessions_app.core.conventions.told_twice import is_another_definition
@@ -59,12 +61,15 @@ class Draft:
 class StepWriter:
     """Takes nodes in order of time; `is_exact` as for `Conversations`."""
 
-    def __init__(self, *, is_exact: bool = False) -> None:
+    def __init__(self, *, is_exact: bool = False, resumed: LastAnswer | None = None) -> None:
+        resumed = resumed or LastAnswer()
         self.drafts: list[Draft] = []
         self._of_node: dict[int, Draft] = {}
         self._asked_by: dict[int, Draft] = {}
-        self._conversations = Conversations(is_exact=is_exact)
+        self._conversations = Conversations(is_exact=is_exact, answered=resumed.answered)
         self._open = OpenCalls()
+        self._left_open = [Asked(part, str(part.call_id), was_left_open=True) for part in resumed.left_open]
+        self._open.add(self._left_open)
         self._beside: dict[tuple[str | None, str], JsonObject] = {}
 
     def take(self, node: Node) -> None:
@@ -148,7 +153,7 @@ class StepWriter:
         self._open.match([told for _, told in tools])
         for draft, told in tools:
             asked = told.call
-            draft.parent = self._asked_by[id(asked)] if asked is not None else draft.parent
+            draft.parent = self._asked_by.get(id(asked)) if asked is not None else draft.parent
             if asked is not None and told.reading.tool_name is None:
                 draft.name = name(asked.part.tool_name) or draft.name
             draft.call = _tool_call(draft, told)
@@ -156,7 +161,9 @@ class StepWriter:
         if any(told.names_its_call for _, told in tools):
             for draft, told in tools:
                 draft.has_other_id = told.names_its_call is False
-        return [each for draft in _after_their_answers(self.drafts) for each in (draft, *_untold(draft))]
+        drafts = _after_their_answers(self.drafts)
+        in_order = chain.from_iterable((draft, *_untold(draft.children_asked, draft)) for draft in drafts)
+        return [*_untold(self._left_open, None), *in_order]
 
 
 def _after_their_answers(drafts: Sequence[Draft]) -> list[Draft]:
@@ -207,7 +214,7 @@ _MAKERS = {
 }
 
 
-def _untold(draft: Draft) -> list[Draft]:
+def _untold(calls: Sequence[Asked], parent: Draft | None) -> list[Draft]:
     return [
         Draft(
             asked.part.tool_name,
@@ -220,9 +227,9 @@ def _untold(draft: Draft) -> list[Draft]:
                 is_output=asked.has_result and asked.result == OUTPUT_PROCESSED,
             ),
             node=None,
-            parent=draft,
+            parent=parent,
         )
-        for asked in draft.children_asked
+        for asked in calls
         if not asked.is_taken
     ]
 
@@ -255,7 +262,8 @@ def _tool_call(draft: Draft, told: Told) -> ToolCall:
 
 
 def _ran_otherwise(told: Told) -> bool:
-    asked = told.asked.part.arguments if told.asked else None
+    """Whoever approves a call may give it other arguments."""
+    asked = told.asked.part.arguments if told.asked and not told.asked.was_left_open else None
     return told.reading.has_arguments and are_other_arguments(asked, told.reading.arguments)
 
 

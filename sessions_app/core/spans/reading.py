@@ -190,6 +190,8 @@ class Reading:
     output: JsonValue = None
     conversation: tuple[ChatMessage, ...] | None = None
     """All messages of a run that its own span carries."""
+    earlier: tuple[ChatMessage, ...] | None = None
+    """Those of earlier runs, with which an agent's run went on."""
     summary: ChatMessage | None = None
     """What models and tools said in a run, in an order of its own."""
     run_id: str | None = None

@@ -21,6 +21,7 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
     asked = said.take(input_of, "gen_ai.input.messages") or (told.messages if told else None)
     answer = said.take(answer_of, "gen_ai.output.messages") or (told.answer if told else None)
     begun, ended = said.take(_task_input, "gen_ai.task.input"), said.take(_task_output, "gen_ai.task.output")
+    reading.earlier = _earlier(said)
     reading.input = _first((_new_prompt(said), _newest_prompt(asked), begun))
     reading.output = _first((said.take(_final, "final_result"), _text(answer), ended))
     if reading.framework == "strands-agents" and isinstance(reading.output, str):
@@ -66,6 +67,20 @@ def _new_prompt(said: Said) -> str | None:
     if isinstance(items, list):
         return next(iter(_prompts(input_of(items[begin:]))), None)
     return _newest_prompt(_listed(said.peek("all_messages_events")))
+
+
+def _earlier(said: Said) -> _Messages | None:
+    """What was said before this run. Its place is counted before neighbouring requests become one; no run begins with
+    an answer."""
+    items, begin = parsed(said.peek("pydantic_ai.all_messages")), count_of(said.peek("pydantic_ai.new_message_index"))
+    if not isinstance(items, list) or not items or not begin:
+        return None
+    begin = min(begin, len(items) - 1)
+    return input_of(items[: begin - 1 if _is_answer(items[begin]) else begin])
+
+
+def _is_answer(item: JsonValue) -> bool:
+    return isinstance(item, dict) and item.get("role") == "assistant"
 
 
 def _newest_prompt(messages: _Messages | None) -> str | None:
