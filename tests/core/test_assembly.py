@@ -143,6 +143,20 @@ def test_a_call_that_no_span_tells_of_gets_its_answer_from_the_next_request():
     assert judge(run).verdict == "replayable"
 
 
+def test_an_answer_to_a_provider_that_keeps_what_was_said_is_that_of_the_tool_which_was_asked_for():
+    first, second = (
+        chat(2, [text("user", "Where?")], asks("c1", order=1)),
+        chat(4, [gives("Oslo")], text("assistant", "Oslo.")),
+    )
+    run = made([agent(), first, tool(3, **{"gen_ai.tool.call.id": "c1"}), second])
+
+    call = run.steps[-1].call
+    assert isinstance(call, ModelCall)
+    assert call.history is not None
+    (part,) = call.history.message.value["parts"]
+    assert (part["tool_name"], part["tool_call_id"]) == ("lookup", "c1")
+
+
 def test_without_any_answer_the_call_stays_open():
     run = made(order_run()[:2])
 

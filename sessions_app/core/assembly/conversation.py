@@ -234,7 +234,7 @@ class Conversations:
                 history, ids = History(history, response), list(calls)
             else:
                 start = history
-                request, given, others = _request(self._named(turn), instructions, ids, is_exact=self._is_exact)
+                request, given, others = _request(self._named(turn, ids), instructions, ids, is_exact=self._is_exact)
                 # Also those of earlier turns: nobody else may have told of them.
                 results |= given
                 history = History(history, request)
@@ -257,10 +257,11 @@ class Conversations:
             return part
         return replace(part, arguments=self._spellings.get(self._call_key(part), part.arguments))
 
-    def _named(self, turn: Turn) -> Turn:
-        """Results that were sent by their id alone, also where the request tells of their call otherwise."""
+    def _named(self, turn: Turn, waiting: Sequence[tuple[CallPart, str]]) -> Turn:
+        """Results that were sent by their id alone, to a provider that keeps what was said; also where an exact request
+        tells of their call otherwise."""
         said = (replace(each, parts=tuple(map(self._result_named, each.parts))) for each in turn.messages)
-        return replace(turn, messages=tuple(said)) if self._is_exact else turn
+        return replace(turn, messages=tuple(said)) if self._is_exact or not waiting else turn
 
     def _result_named(self, part: Part) -> Part:
         if not isinstance(part, ResultPart) or part.tool_name is not None or part.call_id is None:
