@@ -12,6 +12,7 @@ from sessions_app.services.ingest_log import note
 from sessions_app.services.keys import find_key
 from sessions_app.web.setup.capture_scores import capture_scores
 from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user, match
+from tests.web.records import load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/setup"
@@ -215,6 +216,17 @@ def test_the_cheapest_of_what_is_mostly_missing_is_to_be_captured_next(shop):
     assert scores["runs"] == 1
     assert [entry["line"]["key"] for entry in scores["fixes"]] == ["commit", "flags"]
     assert all(entry["line"]["code"] for entry in scores["fixes"])
+
+
+def test_a_line_that_is_partial_says_what_it_holds(shop, ann):
+    load_record(shop, steps=[model_step(), tool_step()])
+
+    page = ann.get(ADDRESS).content.decode()
+
+    partly = [entry for entry in capture_scores(shop)["lines"] if entry["partial"]]
+    assert partly
+    for entry in partly:
+        assert html.escape(entry["partly_why"][:60]) in page
 
 
 def test_scores_of_many_runs_are_one_query(shop, django_assert_num_queries):

@@ -28,7 +28,8 @@ _EFFORT = (
 
 
 def capture_scores(project: Project) -> dict[str, Any]:
-    """`runs`, the `lines` of the kit with the `percent` captured and `partly`, and the cheapest `fixes`. One query."""
+    """`runs`, the `lines` of the kit with the `percent` captured and `partly`, with what the newest of these holds, and
+    the cheapest `fixes`. One query."""
     newest = Run.objects.filter(project=project, origin="recorded").order_by("-pk")
     kits: list[Any] = list(newest.values_list("kit", flat=True)[:SAMPLE])
     lines: dict[str, dict[str, Any]] = {}
@@ -42,9 +43,12 @@ def capture_scores(project: Project) -> dict[str, Any]:
 
 
 def _count(lines: dict[str, dict[str, Any]], line: dict[str, Any]) -> None:
-    entry = lines.setdefault(line["key"], {"title": line["title"], "captured": 0, "partial": 0, "line": line})
+    fresh = {"title": line["title"], "captured": 0, "partial": 0, "partly_why": "", "line": line}
+    entry = lines.setdefault(line["key"], fresh)
     entry["captured"] += line["status"] == "captured"
     entry["partial"] += line["status"] == "partial"
+    if line["status"] == "partial":
+        entry["partly_why"] = entry["partly_why"] or line["detail"]
     if line["status"] != "captured":
         entry["line"] = line
 
