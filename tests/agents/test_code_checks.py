@@ -236,6 +236,17 @@ def test_an_output_validator_that_lets_an_output_through_now_differs_at_the_outp
         assert (found.recorded, found.replayed) == ("too much", "Final result processed.")
 
 
+def test_an_output_validator_that_refuses_now_what_it_let_through_differs_at_the_output():
+    run = recorded_run(lambda: validated(None))
+    in_code, with_tools = (with_code(run, validated("too much"), runs_tools=runs_tools) for runs_tools in (False, True))
+
+    for result in (in_code, with_tools, observed_by(run, validated("too much"))):
+        found = result.divergence
+        assert found is not None
+        assert place(result) == ("diverged", 4, "result")
+        assert (found.recorded, found.replayed) == ("Final result processed.", "too much")
+
+
 def validated_text(refusal: str | None) -> Play:
     """With an output validator that refuses the first text, where there is a refusal."""
     model = Scripted(says(call("look", {"x": 1}, "1")), says("Five."), says("One."))

@@ -241,6 +241,9 @@ def _trouble(played: Played) -> Trouble | None:
     if played.divergence is not None:
         return Trouble(verdict="diverged", divergence=played.divergence, facts={})
     if ending.ran_past is not None:
+        refused = _refused_output(played)
+        if refused is not None:
+            return Trouble(verdict="diverged", divergence=refused, facts={})
         return _ran_past(plan, ending.ran_past)
     if ending.miss is not None:
         return _missed(plan, ending.miss, behind=_answered_last(played))
@@ -290,6 +293,24 @@ def _accepted_output(played: Played) -> Divergence | None:
     for part in object_of(final.message).get("parts") or [] if final is not None else []:
         if part.get("part_kind") == "tool-return" and part.get("tool_call_id") in refused:
             step, call = refused[part["tool_call_id"]]
+            words = None if call.result is None else call.result.value
+            return Divergence(step=step.index, path="result", recorded=words, replayed=part.get("content"))
+    return None
+
+
+def _refused_output(played: Played) -> Divergence | None:
+    """An output that the team's code let through then and refuses now: the request that nobody answers says why."""
+    last, asked = _answered_last(played), played.observations.requests[-1:]
+    accepted = {
+        call.call_id: (step, call)
+        for step, call in played.plan.run.tool_calls
+        if last is not None and step.parent == last.step and call.is_output and call.outcome == "success"
+    }
+    history = asked[0].history if asked and asked[0].response is None else None
+    for part in object_of(history.message).get("parts") or [] if history is not None else []:
+        is_refused = part.get("part_kind") == "retry-prompt" or part.get("outcome") == "retried"
+        if is_refused and part.get("tool_call_id") in accepted:
+            step, call = accepted[part["tool_call_id"]]
             words = None if call.result is None else call.result.value
             return Divergence(step=step.index, path="result", recorded=words, replayed=part.get("content"))
     return None
