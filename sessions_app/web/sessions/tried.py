@@ -11,7 +11,7 @@ REPLAYS = 10
 
 
 def tried_context(run: Run) -> dict[str, Any]:
-    replays = replays_of(run)
+    replays = first_to_know(replays_of(run))
     return {"replays": replays, "fork_count": _forks_among(replays), "made_by": getattr(run, "produced_by", None)}
 
 
@@ -19,6 +19,15 @@ def replays_of(run: Run) -> list[Replay]:
     """Without those of goldens, which have pages of their own."""
     found = run.replays.filter(is_golden=False).select_related("requested_by", "produced_run")
     return list(found.order_by("-pk")[:REPLAYS])
+
+
+def first_to_know(replays: list[Replay]) -> list[Replay]:
+    """Those that go on, then those that reproduced the run; the newest of each first."""
+    return sorted(replays, key=lambda replay: (replay.is_over, not _reproduces(replay)))
+
+
+def _reproduces(replay: Replay) -> bool:
+    return replay.verdict == "reproduced" and replay.mode not in FORK_MODES
 
 
 def _forks_among(replays: list[Replay]) -> int | None:
