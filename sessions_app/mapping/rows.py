@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
+from sessions_app.core.call_words import call_words
 from sessions_app.core.clipping import clipped, unescaped
 from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
 from sessions_app.core.history import History
 from sessions_app.core.judge import anomalies
-from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.payload import JsonValue, Payload, compact_json
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import (
     ErrorInfo,
@@ -222,13 +223,19 @@ def model_preview(call: ModelCall) -> str | None:
     return clean(clipped(" · ".join(word for word in words if word), STEP_PREVIEW)) or None
 
 
-def _part_words(part: object) -> str | None:
+def _part_words(part: JsonValue) -> str | None:
     if not isinstance(part, dict):
         return None
     if part.get("part_kind") == "tool-call":
-        return f"→ {part.get('tool_name')}"
+        return f"→ {part.get('tool_name')} {_arguments_words(part.get('args'))}".rstrip()
     content = part.get("content")
     return content if isinstance(content, str) and part.get("part_kind") == "text" else None
+
+
+def _arguments_words(arguments: JsonValue) -> str:
+    """Some providers give them as a text of JSON."""
+    text = arguments if isinstance(arguments, str) else compact_json(arguments).decode() if arguments else ""
+    return "" if text == "{}" else call_words(text)
 
 
 def preview(payload: Payload | None, length: int = PREVIEW) -> str | None:

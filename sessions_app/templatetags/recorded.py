@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from sessions_app.core import call_words
 from sessions_app.core.clipping import shortened
 from sessions_app.core.place_words import place_in_words
 from sessions_app.core.redaction.builtin import BUILT_IN_RULES
@@ -64,6 +65,18 @@ def recorded(value: object) -> SafeString:
     if not pieces:
         return escape(text)
     return format_html_join("", "{}", ((piece,) for piece in [*pieces, escape(text[at:])]))
+
+
+@register.filter
+def unframed_call(text: str | None, alone: str = "") -> SafeString:
+    """Keys and values of an object without its JSON; `alone` leaves out the key of the only one."""
+    found = call_words.unframed(text or "")
+    if not found:
+        return recorded(text)
+    if alone and len(found) == 1:
+        return recorded(found[0][1])
+    words = ((recorded(key), recorded(value)) for key, value in found)
+    return format_html_join(" ", '<span class="key-of">{}</span> {}', words)
 
 
 def _chip(found: re.Match[str]) -> SafeString:
@@ -146,7 +159,7 @@ def running_for(since: datetime | None) -> SafeString:
 def took(run: Run) -> str:
     """How long a run took; how long it has taken where it has not ended."""
     if run.status == "running" and run.duration_ms is None and run.started_at:
-        return f"for {running_for(run.started_at)}"
+        return format_html("for {}", running_for(run.started_at))
     return duration(run.duration_ms)
 
 

@@ -38,6 +38,7 @@ function rowOf(index) {
 }
 
 function pick(index) {
+  body.classList.remove("is-unopened");
   for (const row of body.querySelectorAll("tr.is-picked")) row.classList.remove("is-picked");
   for (const link of body.querySelectorAll('.steps a[aria-current]')) link.removeAttribute("aria-current");
   const row = rowOf(index);

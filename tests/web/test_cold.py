@@ -121,7 +121,7 @@ def test_rows_say_who_was_asked_what_and_how_it_went_those_that_started_last_fir
     assert [case.run.run_id for case in judged.runs] == ["late", "early"]
     assert (judged.reason, judged.places) == ("No answers.", ("cancel_order of desk",))
     assert ([case.run.run_id for case in marked.runs], marked.reason) == (["marked"], None)
-    assert page.count("No answers.") == 1
+    assert page.count("No answers.") == 2  # once for a group; beside the mark that does not hide it
     assert "Cancel late" in page
 
 
@@ -157,15 +157,14 @@ def test_runs_judged_cold_are_on_the_board_with_the_judges_reason(shop, bob):
     assert "marked by" not in page
 
 
-def test_the_board_is_ordered_by_start_and_a_mark_does_not_hide_what_the_judge_found(shop, bob):
+def test_a_mark_does_not_hide_what_the_judge_found(shop, bob):
     for name, day in (("late", 18), ("early", 17)):
         run = load_record(shop, run_id=name, session_id=name, output=None, started_at=f"2026-11-{day}T10:00:00Z")
     mark_cold(run=run, reason="prompts were lost")
 
-    [group] = cold_board(shop).groups
+    judged, marked = cold_board(shop).groups
 
-    assert [case.run.run_id for case in group.runs] == ["late", "early"]
-    assert group.runs[0].reason == group.runs[1].reason
+    assert marked.runs[0].reason == judged.runs[0].reason
     assert "prompts were lost" in bob.get(reverse("cold", args=["shop"])).content.decode()
 
 

@@ -1,6 +1,7 @@
 """The page of a run that is posted while it runs, and again as it grows."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -22,6 +23,14 @@ def post(shop, steps: int, *, minutes_ago: int = 12, **fields):
     made = [make_tool_step(f"step_{n}", started_at=at) for n in range(steps)]
     record = make_record("r1", *made, session_id="s1", started_at=at, **({"status": "running"} | fields))
     return ingest_document(shop, json.dumps(record).encode()).run
+
+
+def test_the_list_says_for_how_long_a_run_goes_on(shop, bob):
+    post(shop, 1)
+
+    page = bob.get(reverse("sessions", args=["shop"])).content.decode()
+
+    assert re.search(r"for <time [^>]*data-since[^>]*>12 min</time>", page)
 
 
 def line_of(client, **query):

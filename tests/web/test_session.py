@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
 
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
 from sessions_app.services.cold_cases import mark_cold
 from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
@@ -58,14 +58,48 @@ def test_the_page_says_what_happened_and_whether_it_can_be_replayed(shop, bob):
 
 
 def test_the_line_of_the_kit_names_what_is_not_captured_and_says_how_much_more(shop, bob):
-    """However narrow the page is."""
+    """However narrow the page is; of a run that can be replayed it is no news."""
     run = load_example(shop, "r_8821")
+    whole = match(r'<details class="kit-fold">\s*<summary class="small">(.*?)</summary>', page_of(bob, run))
+    Run.objects.update(verdict="cold")
     open_lines = [line["title"] for line in run.kit["lines"] if line["status"] != "captured"]
 
     line = match(r'<details class="kit-fold">\s*<summary class="small">(.*?)</summary>', page_of(bob, run))
 
     assert sum(escape(title) in line for title in open_lines) == 1
     assert f"+{len(open_lines) - 1} more" in line
+    assert sum(escape(title) in whole for title in open_lines) == 0
+
+
+def test_what_reproduced_the_run_stands_before_newer_forks(shop, bob):
+    run = load_example(shop, "r_8821")
+    made = {"project": shop, "run": run, "content": run.content, "state": "done"}
+    Replay.objects.create(**made, replay_id="rp_first", number=1, mode="recording", verdict="reproduced")
+    Replay.objects.create(
+        **made, replay_id="rp_fork", number=2, mode="fork", verdict="reproduced", order={"at_step": 2}
+    )
+
+    page = page_of(bob, run)
+
+    assert page.index("rp_first") < page.index("1 more") < page.index("rp_fork")
+
+
+def test_rows_tell_calls_without_the_frame_of_their_json(shop, bob):
+    call = {
+        "part_kind": "tool-call",
+        "tool_name": "cancel_order",
+        "args": {"order_id": "ORD-5512"},
+        "tool_call_id": "c",
+    }
+    model = model_step(response={"kind": "response", "parts": [call]})
+    asked = tool_step("cancel_order", arguments={"order_id": "ORD-5512", "reason": "mistake"})
+    run = load_record(shop, steps=[model, tool_step("lookup", arguments={"order_id": "ORD-5521"}), asked])
+
+    rows = match(r"<tbody>(.*?)</tbody>", page_of(bob, run))
+
+    assert "→ cancel_order ORD-5512<" in rows
+    assert '<span class="recorded cut">ORD-5521</span>' in rows
+    assert '<span class="key-of">order_id</span> ORD-5512 <span class="key-of">reason</span> mistake' in rows
 
 
 def test_replay_is_not_the_next_thing_to_do_with_a_run_that_is_marked_cold(shop, bob):
