@@ -33,12 +33,14 @@ class RunConflict(ReplayProductError):
 
 
 class QueryError(ReplayProductError):
-    """A part of a search query cannot be understood; `part` is that part as it was written."""
+    """A part of a search query cannot be understood; `part` is that part as it was written, and `instead` what may have
+    been meant."""
 
-    def __init__(self, message: str, *, part: str) -> None:
+    def __init__(self, message: str, *, part: str, instead: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.part = part
+        self.instead = instead
 
 
 class NotReplayable(ReplayProductError):

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, When
-
 from sessions_app.models import Project, Run
-from sessions_app.queries.failure_groups import AT, FailureGroup, grouped, groups_of, signs_in
+from sessions_app.queries.failure_groups import FailureGroup, grouped, groups_of, signs_in
 
 SHOWN = 12
 _COUNTED = 500
@@ -84,24 +82,24 @@ class FailingNow:
     total: int
     fresh: int
     """How many of all are new or rising."""
-    latest: Run | None
-    """Of the runs of these failures, the one that failed last; where none failed, the odd one that began last."""
+
+    @property
+    def top(self) -> Run | None:
+        """The newest run of the first failure."""
+        return self.failures[0].newest.newest if self.failures else None
 
 
 def failing_now(project: Project, now: datetime) -> FailingNow:
-    """Five queries."""
+    """Four queries."""
     recorded = Run.objects.filter(project=project, origin="recorded")
     alike = _alike(list(grouped(recorded, now).order_by("-last_at", "-newest")[:_COUNTED]))
     ranked = sorted(alike, key=_place)
     shown = ranked[:SHOWN]
     by_name = {group.fingerprint: group for group in groups_of(recorded, [row for rows in shown for row in rows], now)}
-    failed = recorded.filter(failure_group__in=by_name).select_related("session")
-    failed_first = Case(When(status="error", then=0), default=1)
     return FailingNow(
         failures=[Failure(groups=tuple(by_name[row["failure_group"]] for row in rows)) for rows in shown],
         total=len(alike),
         fresh=sum(_growth(rows) > 0 for rows in alike),
-        latest=failed.only("run_id", "session__session_id").order_by(failed_first, AT.desc(), "-pk").first(),
     )
 
 

@@ -10,6 +10,7 @@ from operator import or_
 from typing import Any, Literal, TypeVar
 
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
+from rapidfuzz import fuzz, process
 
 from sessions_app.core.search.id_words import SHORTEST, id_candidates, looks_generated
 from sessions_app.core.step_summary import StepSummary
@@ -188,6 +189,24 @@ def _without_doubles(hits: list[Hit]) -> list[Hit]:
 
 def _place(hit: Hit) -> tuple[int, str, str]:
     return hit.project.pk, hit.found_id, hit.session_id
+
+
+NEAR = 3
+LATEST = 2000
+"""Runs whose ids are compared with one that is not there."""
+LIKENESS = 80
+"""Of 100: one letter of six may be another, or two of ten."""
+
+
+def near_runs(projects: QuerySet[Project], text: str) -> list[Run]:
+    """Recent runs whose ids are almost the one that was typed, the most alike first. Two queries."""
+    if len(text) < SHORTEST or any(character.isspace() for character in text):
+        return []
+    mine = Run.objects.filter(project__in=projects, origin="recorded")
+    ids = dict(mine.order_by("-pk").values_list("pk", "run_id")[:LATEST])
+    found = [pk for _, _, pk in process.extract(text, ids, scorer=fuzz.ratio, limit=NEAR, score_cutoff=LIKENESS)]
+    rows = Run.objects.select_related("project", "session").only(*RUN_FIELDS).in_bulk(found)
+    return [rows[pk] for pk in found]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

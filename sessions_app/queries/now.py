@@ -9,7 +9,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 
 from sessions_app.models import IngestNote, Project, Replay, Run
 from sessions_app.models.replays import OPEN_STATES, ReplayState
-from sessions_app.queries.failure_groups import AT
+from sessions_app.queries.failure_groups import AT, told_of
 from sessions_app.queries.replays import FILTERS, WAITING
 from sessions_app.queries.search import IS_COLD
 from sessions_app.queries.sessions import HEAVY
@@ -20,13 +20,15 @@ DAY = timedelta(days=1)
 
 def finished_replays(project: Project, since: datetime) -> list[Replay]:
     """Those that are over since then, newest first; one more than are shown where there are more."""
-    over = Replay.objects.filter(project=project, is_golden=False, finished_at__gt=since)
+    over = Replay.objects.filter(project=project, is_golden=False, finished_at__gt=since).exclude(FILTERS[WAITING])
     return list(over.select_related("run").order_by("-finished_at")[: SHOWN + 1])
 
 
 def open_replays(project: Project) -> list[Replay]:
-    found = Replay.objects.filter(project=project, state__in=list(OPEN_STATES)).select_related("run")
-    return list(found.order_by("pk")[: SHOWN + 1])
+    """Forks that wait for an answer first: they go on with nobody else."""
+    is_shown = Q(state__in=list(OPEN_STATES)) | FILTERS[WAITING]
+    found = Replay.objects.filter(is_shown, project=project).select_related("run")
+    return list(found.annotate(waits=Q(state=ReplayState.DONE)).order_by("-waits", "pk")[: SHOWN + 1])
 
 
 def open_counts(project: Project) -> dict[str, int]:
@@ -48,14 +50,31 @@ def _recent(project: Project, now: datetime) -> QuerySet[Run]:
     return runs.defer(*HEAVY).select_related("session")
 
 
-def thawed(project: Project) -> list[Run]:
-    """Cold cases, of the newest ones, whose failure came again in a run that can be replayed. Two queries."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Thawed:
+    """Cold cases whose failure came again in a run that can be replayed."""
+
+    newest: Run
+    cold: int
+
+    @property
+    def told(self) -> str:
+        """What went wrong."""
+        return told_of(self.newest)
+
+
+def thawed(project: Project) -> list[Thawed]:
+    """One for each failure of the newest cold cases. Two queries."""
     failed = Run.objects.filter(project=project, origin="recorded", failure_group__isnull=False)
     cold = failed.filter(IS_COLD).defer(*HEAVY).select_related("session", "cold_case").order_by("-pk")[:LOOKED_AT]
     groups = {run.failure_group for run in cold}
     replayable = failed.filter(verdict="replayable", failure_group__in=groups)
     again = set(replayable.values_list("failure_group", flat=True).distinct())
-    return [run for run in cold if run.failure_group in again][: SHOWN + 1]
+    found: dict[str | None, list[Run]] = {}
+    for run in cold:
+        if run.failure_group in again:
+            found.setdefault(run.failure_group, []).append(run)
+    return [Thawed(newest=runs[0], cold=len(runs)) for runs in list(found.values())[: SHOWN + 1]]
 
 
 LOOKED_AT = 200

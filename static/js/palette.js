@@ -1,4 +1,4 @@
-// Under the top box: what can be done on this page, pages, saved queries, help. Enter without a choice finds what is typed.
+// Under the top box: a search for what is typed, what can be done on this page, pages, saved queries, recent sessions, help. Enter without a choice finds what is typed.
 import { use } from "./keys.js";
 
 const box = document.querySelector(".bar-find input[role=combobox]");
@@ -37,12 +37,22 @@ function actions() {
   return seen.size ? [group] : [];
 }
 
+// The first row: what Enter does without a choice.
+const search = document.createElement("li");
+search.setAttribute("role", "option");
+search.append(Object.assign(document.createElement("span"), { className: "cut" }), Object.assign(document.createElement("kbd"), { textContent: "↵" }));
+search.act = () => box.form.requestSubmit();
+const searches = document.createElement("ul");
+searches.setAttribute("role", "group");
+searches.setAttribute("aria-label", "Search");
+searches.append(search);
+
 async function open() {
   if (!isKnown) {
     isKnown = true;
     const answer = await fetch(list.dataset.from, { headers: { "HX-Request": "true" } });
     if (answer.ok) list.innerHTML = await answer.text();
-    list.prepend(...actions());
+    list.prepend(searches, ...actions());
     options().forEach((option, at) => (option.id = `palette-${at}`));
   }
   offer();
@@ -54,6 +64,8 @@ function offer() {
     const words = option.textContent.toLowerCase();
     option.hidden = !asked.every((part) => words.includes(part));
   }
+  search.hidden = !asked.length;
+  search.firstChild.textContent = `Search sessions for ${box.value.trim()}`;
   for (const group of list.children) group.hidden = !group.querySelector("[role=option]:not([hidden])");
   pick(null);
   show(document.activeElement === box && offered().length > 0);

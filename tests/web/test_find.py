@@ -173,6 +173,34 @@ def test_the_top_box_offers_pages_saved_queries_and_help(shop, bob):
     assert "secret" not in page
 
 
+def test_the_top_box_offers_recent_sessions(shop, bob):
+    load_record(shop, run_id="run_1", session_id="chat", input="Where is <b>my</b> order?", steps=[make_tool_step()])
+
+    page = bob.get("/p/shop/palette").content.decode()
+
+    assert (
+        'data-to="/p/shop/s/chat?run=run_1"><span class="cut">run_1 Where is &lt;b&gt;my&lt;/b&gt; order?</span>'
+        in page
+    )
+
+
+def test_a_mistyped_id_leads_to_the_one_that_was_meant(shop, bob):
+    for name in ("run_wrong_55", "run_right_56"):
+        load_record(shop, run_id=name, session_id=f"s_{name}", steps=[make_tool_step()])
+
+    for address in ("/find", "/p/shop/sessions"):
+        page = bob.get(address, {"q": "run_wrnog_55"}).content.decode()
+        meant = re.search(r'Did you mean\s*<a[^>]*href="([^"]*)"', page)
+        assert meant[1] == "/p/shop/s/s_run_wrong_55?run=run_wrong_55"
+    assert "Did you mean" not in bob.get("/find", {"q": "something_else"}).content.decode()
+
+
+def test_a_mistyped_key_is_a_link_to_the_query_that_was_meant(shop, bob):
+    page = bob.get("/p/shop/sessions", {"q": "a -stauts:error b"}).content.decode()
+
+    assert 'Did you mean <a href="?q=a+-status%3Aerror+b"><code>a -status:error b</code></a>?' in page
+
+
 FAILED_STEPS: dict[str, dict[str, Any]] = {
     "gateway": {"error": {"type": "GatewayTimeout", "message": "no answer"}},
     "ShareLock": {"error": {"type": None, "message": "Process 812 waits for ShareLock"}},
@@ -196,4 +224,4 @@ def test_what_a_tool_answered_that_did_not_fail_is_not_searched_and_the_page_say
     ingest_document(shop, json.dumps(document).encode())
 
     page = bob.get("/find", {"q": "quiet"}).content.decode()
-    assert "Results of tools that did not fail are searched on the page of a session." in page
+    assert "Results of tools that did not fail are searched only within a session." in page

@@ -154,15 +154,16 @@ def _term(part: str) -> Term | None:
     minus, key, rest = found.groups()
     key = key.lower()
     if key not in KEYS:
-        raise QueryError(_unknown_key(key), part=part)
+        near = get_close_matches(key, KEYS, n=1)
+        instead = f"{minus or ''}{near[0]}:{rest}" if near else ""
+        raise QueryError(_unknown_key(key, near), part=part, instead=instead)
     if not rest:
         raise QueryError(f"{key}: needs a value, such as {EXAMPLES[key]}.", part=part)
     values = tuple(_value(key, text, part) for text in _alternatives(rest, part))
     return Term(key=key, values=values, is_negated=bool(minus), part=part)
 
 
-def _unknown_key(key: str) -> str:
-    near = get_close_matches(key, KEYS, n=1)
+def _unknown_key(key: str, near: list[str]) -> str:
     hint = f"did you mean {near[0]}:?" if near else 'put it in "quotes" to search for these words.'
     return f"There is no key {key}: {hint}" if near else f"There is no key {key}:; {hint}"
 

@@ -16,7 +16,7 @@ from sessions_app.core.errors import QueryError
 from sessions_app.core.search.query import parse_query
 from sessions_app.models import Project
 from sessions_app.queries.access import projects_of, server_administrators
-from sessions_app.queries.find import Found, Hit, arrivals, find_ids, newest_project
+from sessions_app.queries.find import Found, Hit, arrivals, find_ids, near_runs, newest_project
 from sessions_app.queries.sessions import SessionRow, session_page
 from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
@@ -66,6 +66,7 @@ def find(request: HttpRequest) -> HttpResponse:
         "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
         "in_words": in_words or (without_a_word(asked, text) if asked and found and not found.hits else []),
         "is_whole": bool(in_words),
+        "near": near_runs(projects, text) if found and not found.hits and not in_words else [],
         "arrivals": arrivals(projects),
         "mine": projects.order_by("name")[:50],
         "administrators": server_administrators,

@@ -17,6 +17,7 @@ from sessions_app.core.errors import QueryError
 from sessions_app.core.search.query import EXAMPLES, Query, TextValue, parse_query, quoted
 from sessions_app.models import Project, SavedQuery, Session
 from sessions_app.queries.access import has_role
+from sessions_app.queries.find import near_runs
 from sessions_app.queries.seen_values import NEWEST, seen_values
 from sessions_app.queries.sessions import PAGE, Page, Span, count_matching, count_newer, make_cursor, session_page
 from sessions_app.web.access import project_page
@@ -60,7 +61,7 @@ def sessions(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
         query, span = parse_query(address.q), address.span(now)
         response = answer(request, project, frame, query, span, now)
     except QueryError as error:
-        response = render(request, "session_list/list.html", frame | blocked(address.q, error), status=400)
+        response = render(request, "session_list/list.html", frame | blocked(address, error), status=400)
     # A part and the whole page have one address; going back must never find the part.
     patch_vary_headers(response, ("HX-Request", "HX-Target", "Cookie"))
     return response
@@ -149,6 +150,7 @@ def facts_of(
         "peeking": f"{address.alone}&" if str(address.alone) != "?" else "?",
         "sorts": {name: sort_head(address, name) for name in SORTED_BY},
         "without": without_each(project, query, address, span) if not page.items else [],
+        "near": [] if page.items or address.cursor else near_runs(Project.objects.filter(pk=project.pk), address.q),
         "without_times": str(address.top.but(range="", since="", until="")) if address.has_times else "",
         "is_empty_project": not page.items and not Session.objects.filter(project=project).exists(),
         "density": "dense" if request.COOKIES.get("density") == "dense" else "normal",
@@ -177,13 +179,16 @@ def without_each(project: Project, query: Query, address: ListAddress, span: Spa
     return offers
 
 
-def blocked(text: str, error: QueryError) -> dict[str, Any]:
+def blocked(address: ListAddress, error: QueryError) -> dict[str, Any]:
     """The query with its wrong part marked, and no rows: rows of another query would mislead."""
+    text = address.q
     if error.part and error.part not in text:
         before, part, after = "", error.part, ""
     else:
         before, part, after = text.partition(error.part) if error.part else (text, "", "")
-    return {"error": error.message, "before": before, "part": part, "after": after}
+    told = {"error": error.message, "before": before, "part": part, "after": after}
+    meant = f"{before}{error.instead}{after}"
+    return told | ({"instead": {"text": meant, "href": str(address.top.but(q=meant))}} if error.instead else {})
 
 
 @require_GET
