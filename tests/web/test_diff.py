@@ -58,6 +58,24 @@ def test_a_step_that_a_replay_did_not_come_to_has_one_number_and_its_end_is_told
     assert "B is replay #1: fixture missing at step 2" in page
 
 
+def test_where_the_questions_differ_what_does_not_follow_from_that_leads(shop, bob):
+    def asked(run_id, order, found, user):
+        look = tool_step("look", arguments={"order": order}, result={"order": found, "user": user})
+        said = f"Cancel {order}, please."
+        load_record(shop, run_id=run_id, session_id=run_id, input=said, output=f"Done: {order}", steps=[look])
+
+    asked("a", "ORD-1", "ORD-1", "u_1")
+    asked("b", "ORD-2", "ORD-2", "u_1")
+    asked("c", "ORD-2", "ORD-9", "u_1")
+
+    same, wrong = (" ".join(re.sub(r"<[^>]+>", "", diff_of(bob, "a", right)).split()) for right in "bc")
+
+    assert "The questions differ:" in same
+    assert "Everything else that differs follows from that." in same
+    assert "First difference that does not follow from it, at step 1" in wrong
+    assert "the answer of look, order: &quot;ORD-1&quot; → &quot;ORD-9&quot;" in wrong
+
+
 def told_again(status, *, inner):
     """A lookup, and two tools that are given what it said."""
     answer = {"text": status, "n": 1}

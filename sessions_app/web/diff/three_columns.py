@@ -115,6 +115,19 @@ def shown_three(second: Comparison, third: Comparison, chosen: Chosen) -> ShownT
     )
 
 
+def in_words(second: Comparison, third: Comparison) -> str:
+    """`B same as A, C changes at step 2`."""
+    return f"B {_beside_a(second)}, C {_beside_a(third)}"
+
+
+def _beside_a(comparison: Comparison) -> str:
+    found = comparison.divergence
+    step = (found.left_step or found.right_step) if found else None
+    if found is None:
+        return "same as A"
+    return f"changes at step {step.index}" if step else "takes the same steps, with other facts"
+
+
 def _rows(trios: list[Trio]) -> list[_Row]:
     rows: list[_Row] = []
     at = 0

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
+from sessions_app.core.compare.headline import headline
 from sessions_app.core.compare.runs import Comparison
 from sessions_app.core.compare.sentences import divergence_sentence, ticket_lines
 from sessions_app.core.compare.volatile import ALL_RULES
@@ -23,7 +24,7 @@ from sessions_app.queries.replays import run_by_id
 from sessions_app.services.comparisons import compare
 from sessions_app.web.access import project_page
 from sessions_app.web.diff.comparison import Chosen, shown_comparison
-from sessions_app.web.diff.three_columns import shown_three
+from sessions_app.web.diff.three_columns import in_words, shown_three
 from sessions_app.web.diff.viewed_marks import mark_of, set_viewed, viewed
 from sessions_app.web.run_pages import run_address, whole_number
 
@@ -56,6 +57,7 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
         "made_by": getattr(other, "produced_by", None),
         "comparison": comparison,
         "sentence": divergence_sentence(comparison),
+        "headline": headline(comparison),
         "shown": shown,
         "ticket": "\n".join(ticket_lines(comparison, shown.told_again, request.build_absolute_uri())),
         **_third(request, project, comparison, beside, third),
@@ -85,6 +87,7 @@ def _third(
         "third_link": run_address(third, project),
         "third_sentence": divergence_sentence(beside),
         "third_divergence": beside.divergence,
+        "three_words": in_words(comparison, beside),
         "three": shown_three(comparison, beside, _asked(request)),
     }
 
