@@ -71,6 +71,7 @@ def test_where_the_questions_differ_what_does_not_follow_from_that_leads(shop, b
     same, wrong = (" ".join(re.sub(r"<[^>]+>", "", diff_of(bob, "a", right)).split()) for right in "bc")
 
     assert "The questions differ:" in same
+    assert 'step=1#p0"' in diff_of(bob, "a", "c")
     assert "Everything else that differs follows from that." in same
     assert "First difference that does not follow from it, at step 1" in wrong
     assert "the answer of look, order: &quot;ORD-1&quot; → &quot;ORD-9&quot;" in wrong

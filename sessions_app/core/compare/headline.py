@@ -26,6 +26,8 @@ class Headline:
     """The questions."""
     step: int | None
     """Of the left run, or of the right one where only it has the step; None where nothing else differs."""
+    row: int | None
+    """Number of its pair among the steps."""
     words: str
 
 
@@ -38,8 +40,9 @@ def headline(comparison: Comparison) -> Headline | None:
     pair, found = next(_unexplained(comparison, names), (None, None))
     step = pair and (pair.left or pair.right)
     words = _words(pair, found) if pair else "Everything else that differs follows from that."
+    row = next((number for number, each in enumerate(comparison.steps) if each is pair), None)
     left, right = (value_text(value) for value in (asked.left, asked.right))
-    return Headline(left=left, right=right, step=step.index if step else None, words=words)
+    return Headline(left=left, right=right, step=step.index if step else None, row=row, words=words)
 
 
 def _renamed(comparison: Comparison) -> dict[str, str]:
