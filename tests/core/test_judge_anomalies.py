@@ -216,7 +216,7 @@ def test_run_without_an_answer_is_found(run, ending):
 def test_run_that_waits_for_an_approval_says_for_which_tool():
     run = make_run(model(), tool("refund", {}, None), tool("refund", {"a": 1}, None), status="cut_off")
 
-    message = "Ended without an answer: refund still waited for an answer"
+    message = "Ended without an answer: refund never returned"
     assert found("no_answer", run) == [(message, (3,))]
 
 

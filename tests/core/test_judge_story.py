@@ -58,7 +58,7 @@ def test_a_single_failure_that_is_the_first_anomaly_is_named_once():
         ),
         (
             make_run(model(), tool(), model(), status="cut_off", output=None),
-            "3 steps · 1 tool call · broke off after step 3 · first anomaly at step 3",
+            "3 steps · 1 tool call · cut off after step 3 · first anomaly at step 3",
         ),
         (make_run(model(), status="running"), "1 step · no tool call · still running"),
         (

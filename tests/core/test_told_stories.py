@@ -115,6 +115,8 @@ def test_the_story_of_a_run_that_went_well_accuses_nobody(run: Run):
 
 def test_a_failure_is_told_whatever_came_later():
     assert told(FAULTS["a deadlock behind 147 good steps"][0]).endswith("· answered · step 148 failed")
-    assert told(HEALTHY["a call that was made again and went well"]).endswith("· step 2 failed, then went well")
+    assert told(HEALTHY["a call that was made again and went well"]).endswith(
+        "· step 2 failed, then succeeded on retry"
+    )
     many = make_run(*[tool("pay", {"id": n}, None, error=DEADLOCK) for n in range(5)], model(), output=DONE)
     assert "· 5 steps from step 1 failed ·" in told(many)

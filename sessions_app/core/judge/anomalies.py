@@ -271,7 +271,7 @@ def no_answer(run: Run, rules: Rules) -> Iterator[Anomaly]:
 def _ending(run: Run) -> str:
     open_calls = [step.name for step in _open_at_end(run)]
     if run.status == "cut_off" and open_calls:
-        return f"{join_words(list(dict.fromkeys(open_calls)))} still waited for an answer"
+        return f"{join_words(list(dict.fromkeys(open_calls)))} never returned"
     if run.status == "ok":
         # What failed on the way did not end it.
         return "no output was recorded" if run.output is None else "the output is empty"
@@ -313,7 +313,7 @@ def _failure_in_words(step: Step, call: ToolCall) -> str:
     if ended_in_error(step):
         return f"failed{_http(step)}"
     words = told_failure(call)
-    return f"told of a failure ({words})" if words else "told of a failure"
+    return f"returned an error ({words})" if words else "returned an error"
 
 
 def has_failed(step: Step) -> bool:

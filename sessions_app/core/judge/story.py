@@ -64,7 +64,7 @@ def _end_in_words(run: Run) -> str:
         return _running_in_words(run)
     at = broke_off_at(run)
     if at is not None:
-        return f"broke off at step {at}" if at <= len(run.steps) else f"broke off after step {at - 1}"
+        return f"cut off at step {at}" if at <= len(run.steps) else f"cut off after step {at - 1}"
     return "answered" if has_answer(run) else "no answer"
 
 
@@ -82,7 +82,7 @@ def _failures_in_words(run: Run) -> str | None:
         return None
     open_ones = {step.index for step, _ in unhealed(run)}
     healed = all(isinstance(step.call, ToolCall) and step.index not in open_ones for step in failed)
-    return f"{_numbered(failed)} failed{', then went well' if healed else ''}"
+    return f"{_numbered(failed)} failed{', then succeeded on retry' if healed else ''}"
 
 
 def _numbered(steps: Sequence[Step]) -> str:
