@@ -166,3 +166,31 @@ def test_a_call_whose_answer_was_lost_is_none_that_an_earlier_run_left_open() ->
 
     assert reasons(run) == ["model_answer_missing"]
     assert run.deferred is None
+
+
+WAITING: dict[str, Callable[[], Play]] = {
+    "two approvals": lambda: Play(_paying(says(PAY, PAY_B)), "go"),
+    "beside a call that was made": lambda: Play(_paying(says("Let me see.", LOOK, PAY)), "go"),
+    "behind a call that was made": lambda: Play(_paying(says(LOOK), says(PAY)), "go"),
+}
+
+
+@VERSIONS
+@pytest.mark.parametrize("make", WAITING.values(), ids=WAITING)
+def test_a_run_that_ends_waiting_for_an_approval_has_open_calls_and_no_output(
+    make: Callable[[], Play], version: Any
+) -> None:
+    run = run_of_spans(make(), version)
+
+    assert reasons(run) == []
+    assert {call.outcome for _, call in run.tool_calls if call.tool_name == "pay"} == {"unapproved"}
+    assert (run.status, run.output) == ("cut_off", None)
+
+
+@VERSIONS
+@pytest.mark.parametrize("value", [[1, 2, 3], True, 1.5, 7])
+def test_an_output_that_is_no_object_is_what_the_model_returned(value: Any, version: Any) -> None:
+    answer = says(call("final_result", {"response": value}, "c"))
+    kind: Any = list[int] if isinstance(value, list) else type(value)
+
+    assert reasons(run_of_spans(Play(Agent(Scripted(answer), output_type=kind), "go"), version)) == []

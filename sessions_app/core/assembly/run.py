@@ -30,7 +30,7 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
 from sessions_app.core.otlp_export.restore import run_of_trace
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import SPANS, AgentInfo, CodeInfo, ErrorInfo, ModelCall, Run, RunStatus, ToolCall
+from sessions_app.core.run import SPANS, WAITING, AgentInfo, CodeInfo, ErrorInfo, ModelCall, Run, RunStatus, ToolCall
 from sessions_app.core.spans.attributes import as_text
 from sessions_app.core.spans.reading import CallPart, Reading
 from sessions_app.core.spans.span import Span, moment
@@ -60,6 +60,7 @@ def assemble(spans: Sequence[Span], *, is_closed: bool) -> Run:
     for node in nodes:
         writer.agent_ended(node)
     drafts = writer.finished()
+    _mark_waiting(drafts, nodes)
     _mark_output(drafts, outermost)
     put_output_tools(drafts)
     return _Assembled(spans, roots, nodes, outermost, drafts, _decided(drafts, resumed.left_open)).run(
@@ -72,6 +73,15 @@ def _own_span(roots: list[Node]) -> Node | None:
     if len(roots) == 1 and roots[0].kind not in ("model", "tool", "retrieval", "embedding", "handoff"):
         return roots[0]
     return None
+
+
+def _mark_waiting(drafts: list[Draft], nodes: Sequence[Node]) -> None:
+    """The calls that an agent's run says it ended with, for somebody to decide."""
+    outcomes = {call_id: outcome for node in nodes for call_id, outcome in (node.reading.waiting or {}).items()}
+    for draft in drafts if outcomes else ():
+        call = draft.call
+        if isinstance(call, ToolCall) and call.result is None and call.call_id in outcomes:
+            draft.call = replace(call, outcome=outcomes[call.call_id])
 
 
 def _mark_output(drafts: list[Draft], outermost: Node | None) -> None:
@@ -247,7 +257,7 @@ class _Assembled:
         """The trace ends with an answer that asks for tools, and nothing tells of them."""
         last = self._models[-1] if self._models else None
         calls = [draft.call for draft in self._drafts if draft.parent is last and isinstance(draft.call, ToolCall)]
-        return any(call.outcome is None and not call.is_output for call in calls)
+        return any(call.outcome is None or call.outcome in WAITING for call in calls if not call.is_output)
 
     def _error(self) -> ErrorInfo | None:
         """The topmost span's own; its words may stand further inside."""
@@ -270,13 +280,18 @@ class _Assembled:
         is_told = answer is not None and (root is None or said is None or is_answer(answer, root))
         if answer is not None and last is not None and answer.words() and not last.children_asked and is_told:
             return Payload.of_text(answer.words())
-        return payload_of(said)
+        given = [draft.call for draft in self._drafts if draft.parent is last and isinstance(draft.call, ToolCall)]
+        return payload_of(_typed(said, given))
 
     def _final(self, status: RunStatus) -> History | None:
         last = self._models[-1] if self._models else None
-        if status != "ok" or last is None or not isinstance(last.call, ModelCall) or last.children_asked:
+        calls = [draft.call for draft in self._drafts if draft.parent is last and isinstance(draft.call, ToolCall)]
+        is_waiting = any(call.outcome in WAITING for call in calls)
+        if last is None or not isinstance(last.call, ModelCall) or last.call.history is None:
             return None
-        return last.call.output_history if last.call.history else None
+        if is_waiting or (status == "ok" and not last.children_asked):
+            return _with_answers(last.call.output_history, calls)
+        return None
 
     def _extra(self, copies: Iterator[tuple[str, Iterable[Node]]]) -> JsonObject:
         conventions = Counter(node.reading.convention for node in self._nodes)
@@ -329,6 +344,30 @@ class _Assembled:
 def _model(reading: Reading) -> str | None:
     """What turns texts into vectors is another model than the one that answers."""
     return None if reading.kind in ("embedding", "retrieval") else reading.model or reading.answered_model
+
+
+def _typed(said: JsonValue, calls: Iterable[ToolCall]) -> JsonValue:
+    """A number is told as the text of one is; where the call that carried it gave a number, it is that."""
+    value = parsed(said)
+    given = (call.arguments.parsed for call in calls if call.is_output and call.arguments is not None)
+    inside = [each for arguments in given if isinstance(arguments, dict) for each in arguments.values()]
+    is_given = any(each == value and isinstance(each, bool) == isinstance(value, bool) for each in inside)
+    return value if isinstance(value, int | float) and is_given else said
+
+
+def _with_answers(history: History | None, calls: Sequence[ToolCall]) -> History | None:
+    """With what was made beside calls that wait: a run that ends with these tells it as well."""
+    parts: list[JsonValue] = [
+        {
+            "part_kind": "tool-return",
+            "tool_name": call.tool_name,
+            "content": call.result.value,
+            "tool_call_id": call.call_id,
+        }
+        for call in calls
+        if call.result is not None
+    ]
+    return History(history, Payload.of_json({"parts": parts, "kind": "request"})) if parts else history
 
 
 def _made_output(reading: Reading) -> bool:

@@ -289,13 +289,15 @@ def _answer(reading: Reading) -> ChatMessage | None:
     return None if is_empty and reading.error is not None else reading.answer
 
 
-_OUTPUT = ("output_mode", "output_schema", "output_tools", "allow_text_output")
+_OUTPUT = ("output_mode", "output_schema", "output_tools", "output_keys", "allow_text_output")
 """What the settings of a reading say of structured output."""
 
 
 def model_call(reading: Reading, converted: Converted, output_tools: Collection[str] = ()) -> ModelCall:
     functions = None if reading.tools is None else definitions(reading.tools)
-    outputs = [{**tool, "kind": "output"} for tool in functions or () if tool["name"] in output_tools]
+    keys = (reading.settings or {}).get("output_keys")
+    offered = (tool for tool in functions or () if tool["name"] in output_tools)
+    outputs = [{**tool, "kind": "output", **_key_of(tool, keys)} for tool in offered]
     if functions is not None and outputs:
         functions = [tool for tool in functions if tool["name"] not in output_tools]
     return ModelCall(
@@ -311,6 +313,11 @@ def model_call(reading: Reading, converted: Converted, output_tools: Collection[
         input_tokens=reading.input_tokens,
         output_tokens=reading.output_tokens,
     )
+
+
+def _key_of(tool: JsonObject, keys: JsonValue) -> JsonObject:
+    key = keys.get(str(tool["name"])) if isinstance(keys, dict) else None
+    return {} if key is None else {"outer_typed_dict_key": key}
 
 
 # Nearly all calls of a run offer the same tools, so what is made of them is made once and shared.

@@ -192,6 +192,8 @@ class Reading:
     """All messages of a run that its own span carries."""
     earlier: tuple[ChatMessage, ...] | None = None
     """Those of earlier runs, with which an agent's run went on."""
+    waiting: dict[str, str] | None = None
+    """Outcomes of the calls that a run left open for somebody and ended with, by their ids."""
     summary: ChatMessage | None = None
     """What models and tools said in a run, in an order of its own."""
     run_id: str | None = None

@@ -9,7 +9,7 @@ from sessions_app.core.conventions.genai.messages import answer_of, input_of, te
 from sessions_app.core.conventions.genai.requests import count_of
 from sessions_app.core.conventions.genai.said import Said
 from sessions_app.core.embedded_json import parsed
-from sessions_app.core.payload import JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages import messages_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart
 
@@ -23,7 +23,9 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
     begun, ended = said.take(_task_input, "gen_ai.task.input"), said.take(_task_output, "gen_ai.task.output")
     reading.earlier = _earlier(said)
     reading.input = _first((_new_prompt(said), _newest_prompt(asked), begun))
-    reading.output = _first((said.take(_final, "final_result"), _text(answer), ended))
+    final = said.take(_final, "final_result")
+    reading.waiting = _waiting(final)
+    reading.output = _first((None if reading.waiting else final, _text(answer), ended))
     if reading.framework == "strands-agents" and isinstance(reading.output, str):
         reading.output = reading.output.removesuffix("\n")  # which Strands puts behind the text of each result
     if reading.kind == "agent":
@@ -116,6 +118,24 @@ def _final(value: JsonValue) -> JsonValue:
     """A structured output is JSON; any other is the text itself."""
     found = parsed(value)
     return found if isinstance(found, dict | list) else value
+
+
+def _waiting(final: JsonValue) -> dict[str, str] | None:
+    """Pydantic AI's `DeferredToolRequests`, with which a run ends that waits for somebody: how each call is left, by
+    its id."""
+    if not isinstance(final, dict) or not final.keys() >= {"calls", "approvals", "metadata"}:
+        return None
+    left = [(part, outcome) for name, outcome in _LEFT.items() for part in _listed_in(final, name)]
+    found = {part.get("tool_call_id"): outcome for part, outcome in left if part.get("part_kind") == "tool-call"}
+    return {str(call_id): outcome for call_id, outcome in found.items()} or None
+
+
+_LEFT = {"calls": "deferred", "approvals": "unapproved"}
+
+
+def _listed_in(value: JsonObject, name: str) -> list[JsonObject]:
+    listed = value.get(name)
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def _task_input(value: JsonValue) -> JsonValue:

@@ -159,6 +159,7 @@ def _output_settings(said: Said) -> JsonObject:
         "output_mode": None if mode == "text" else mode,
         "output_schema": schema,
         "output_tools": _names_in(asked.get("output_tools")) or None,
+        "output_keys": _keys_in(asked.get("output_tools")) or None,
         "allow_text_output": _bool(asked.get("allow_text_output")),
     }
     return {name: value for name, value in found.items() if value is not None}
@@ -167,6 +168,13 @@ def _output_settings(said: Said) -> JsonObject:
 def _names_in(tools: JsonValue) -> list[JsonValue]:
     listed = tools if isinstance(tools, list) else []
     return [name for tool in listed if isinstance(tool, dict) and (name := as_text(tool.get("name")))]
+
+
+def _keys_in(tools: JsonValue) -> JsonObject:
+    """The key under which a tool has an output that is no object, by the tool's name."""
+    listed = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    found = {as_text(tool.get("name")): as_text(tool.get("outer_typed_dict_key")) for tool in listed}
+    return {name: key for name, key in found.items() if name and key}
 
 
 def _bool(value: JsonValue) -> bool | None:
