@@ -976,3 +976,19 @@ def test_a_cycle_of_an_event_loop_that_was_given_other_words_than_its_call_is_na
     _, result = replayed_of(spans)
 
     assert ("tells the conversation otherwise" in (result.facts["proof"]["requests"]["reason"] or "")) is is_changed
+
+
+@pytest.mark.parametrize("said", ["customer", "zq"])
+@pytest.mark.parametrize("place", ["tool_calls", "contents"])
+@pytest.mark.parametrize("side", ["input_messages.2", "output_messages.0"])
+def test_a_call_that_a_message_tells_in_its_contents_and_otherwise_in_its_calls_is_named(
+    side: str, place: str, said: str
+) -> None:
+    whole = list(Capture(CHOICE / "anthropic-sdk-openinference" / "order_lookup").spans)
+    name = f"llm.{side}.message.{place}.0.tool_call.function.arguments"
+    at = next(at for at, span in enumerate(whole) if "customer" in str(span.attributes.get(name)))
+
+    _, result = replayed_of(changed(whole, at, name, "customer", said))
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("are told in two ways" in reason or result.verdict == "diverged") is (said == "zq")

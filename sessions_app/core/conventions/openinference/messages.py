@@ -128,6 +128,19 @@ def _calls(said: JsonObject, contents: Iterable[Part]) -> list[Part]:
     return [part for part in found if isinstance(part, CallPart) and part.call_id not in {None, *known}]
 
 
+def are_calls_told_otherwise(values: JsonObject) -> bool:
+    """Of what stands below `llm.input_messages.` or `llm.output_messages.`: whether a message tells the calls among its
+    contents and in its list of calls, and not alike."""
+    return any(_has_other_calls(each) for each in numbered(values))
+
+
+def _has_other_calls(said: JsonObject) -> bool:
+    contents = (_content_part(each) for each in numbered(below(said, "message.contents.")))
+    listed = (_call(each) for each in numbered(below(said, "message.tool_calls.")))
+    one, other = ([part for part in parts if isinstance(part, CallPart)] for parts in (contents, listed))
+    return bool(one and other) and one != other
+
+
 def _call(each: JsonObject) -> Part | None:
     name, call_id = as_text(each.get(f"{_FUNCTION}name")), as_text(each.get("tool_call.id"))
     arguments = decoded_once(told(each.get(f"{_FUNCTION}arguments")))

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from sessions_app.core.conventions.numbered import numbered
-from sessions_app.core.conventions.openinference.messages import HIDDEN, answer_of, input_messages, told
+from sessions_app.core.conventions.openinference.messages import (
+    HIDDEN,
+    answer_of,
+    are_calls_told_otherwise,
+    input_messages,
+    told,
+)
 from sessions_app.core.conventions.told_twice import are_offers_told_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -75,11 +81,11 @@ _NO_SETTINGS = frozenset(
 def model_fields(read: Read) -> dict[str, Any]:
     parameters = read.object("llm.invocation_parameters") or {}
     is_choice, tools = parameters.get("n") not in (None, 1), _tools(read)
+    asked, answered = read.under("llm.input_messages."), read.under("llm.output_messages.")
     return {
-        "messages": input_messages(read.under("llm.input_messages.")) or _prompts(read),
-        "answer": answer_of(read.under("llm.output_messages."), is_choice=is_choice)
-        or _completion(read)
-        or _text(read),
+        "messages": input_messages(asked) or _prompts(read),
+        "answer": answer_of(answered, is_choice=is_choice) or _completion(read) or _text(read),
+        "are_messages_told_otherwise": are_calls_told_otherwise(asked) or are_calls_told_otherwise(answered),
         "tools": tools,
         "are_tools_told_otherwise": are_offers_told_otherwise(tools, _definitions(parameters.get("tools"))),
         "provider": as_text(read.raw("llm.provider", "llm.system")),
