@@ -308,3 +308,19 @@ def test_a_fork_stops_where_it_was_foretold(project, children, name):
         stopped = work(fork(run, index, change), children).stopped_at
         assert told is not None
         assert (told.asks, stopped and stopped["kind"]) == (stopped and stopped["step"], stopped and "model")
+
+
+def test_a_fork_of_a_fork_that_gives_the_recorded_answer_again_goes_on_with_the_recording(project, children):
+    run = make_run(project, example("cancel_bug"))
+    recorded = example("cancel_bug")["steps"][1]["result"]
+    changes = [
+        {"kind": "tool_result", "step": 2, "value": {}},
+        {"kind": "model_answer", "step": 3, "value": {"text": "There is none."}},
+    ]
+    first = work(request_fork(run=run, order={"at_step": 2, "changes": changes}), children)
+
+    assert first.produced_run is not None
+    back = work(fork(first.produced_run, 2, {"kind": "tool_result", "step": 2, "value": recorded}), children)
+
+    assert (back.state, back.error) == ("done", None)
+    assert steps_of(back) == ["recorded", "by_hand", "borrowed", "borrowed", "borrowed"]

@@ -174,7 +174,7 @@ class Observer(AbstractCapability[None]):
 
     def _typed(self, output_context: Any, made: Any) -> Any:
         """What the team's type makes of it, as its recorded schema tells."""
-        call, asked = output_context.tool_call, self._model.answers[self._model.cursor - 1]
+        call, asked = output_context.tool_call, self._model.newest
         parameters = asked.asked_with
         if call is None and not parameters.get("output_object"):
             return made
@@ -187,7 +187,7 @@ class Observer(AbstractCapability[None]):
     def _retry_as_recorded(self, output_context: Any) -> None:
         """The recorded run refused this output: refuse it again with the same words."""
         call = getattr(output_context, "tool_call", None)
-        if call is None and self._model.cursor and self._model.answers[self._model.cursor - 1].has_refused_text:
+        if call is None and self._model.cursor and self._model.newest.has_refused_text:
             raise ToolRetryError(RetryFeedbackPart(content="", retry=RetryInfo(cause="validation_error")))
         following = self._next_request()
         if following is None:
@@ -203,13 +203,14 @@ class Observer(AbstractCapability[None]):
     def _refuses(self, part: ToolReturnPart, call: ToolCallPart) -> bool:
         """An answer to a call that nobody made stands for this one, and differs from it. Spans tell of the outcome in
         the call's own step alone."""
-        asked = self._model.answers[self._model.cursor - 1].asked
+        asked = self._model.newest.asked
         is_of_call = part.tool_call_id == call.tool_call_id or part.tool_call_id not in asked
         return (part.outcome == "retried" or self._book.was_refused(part.tool_call_id)) and is_of_call
 
     def _next_request(self) -> list[Any] | None:
         """The parts of all that came after the answer given last, until the next one; it need not have been sent."""
-        after = self._model.answers[self._model.cursor - 1].after if self._model.cursor else None
+        is_recorded = 0 < self._model.cursor <= len(self._model.answers)
+        after = self._model.newest.after if is_recorded else None
         nodes = takewhile(_is_request, _newest_nodes(after) if after is not None else ())
         told = load_messages([node.message for node in nodes])
         return [part for message in reversed(told) for part in message.parts] if told else None
@@ -220,7 +221,7 @@ class Observer(AbstractCapability[None]):
             return True
         if self._is_told or self._model.cursor == 0 or planned.history is None:
             return False
-        before = self._model.answers[self._model.cursor - 1]
+        before = self._model.newest
         return self._told_of(before) not in _newest_nodes(planned.history)
 
     def _told_of(self, answer: PlannedAnswer) -> History | None:
@@ -248,7 +249,7 @@ class Observer(AbstractCapability[None]):
 
     def _goes_on_from_unknown(self) -> bool:
         """Whether the request before was not captured: nobody knows what of the past was new then."""
-        return self._model.cursor > 0 and self._model.answers[self._model.cursor - 1].history is None
+        return self._model.cursor > 0 and self._model.newest.history is None
 
     def _put_recorded_schemas(self, planned: PlannedAnswer, request_context: ModelRequestContext) -> None:
         """Output schemas cannot be rebuilt from JSON in general, so they are taken from the request that had them

@@ -67,7 +67,7 @@ class OpenAIObserver(OtherLoopObserver):
         """Also by the SDK, where a call id comes again: it then sends the newer of two equal calls alone."""
         if self._model.cursor == 0 or planned.history is None:
             return False
-        before = self._model.answers[self._model.cursor - 1].history
+        before = self._model.newest.history
         return planned.history == before or super()._is_rewritten(planned)
 
     def _reapply(self, ctx: RunContext[None], planned: PlannedAnswer) -> None:

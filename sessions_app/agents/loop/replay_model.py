@@ -89,6 +89,11 @@ class ReplayModel(Model[Any]):
         """The recorded call at this place; past the end the last one, whose tools and prompts hold on."""
         return self.answers[min(self.cursor, len(self.answers) - 1)]
 
+    @property
+    def newest(self) -> PlannedAnswer:
+        """The recorded answer in whose place the last one was given; the last of all where a fork goes on behind it."""
+        return self.answers[min(self.cursor, len(self.answers)) - 1]
+
     async def request(
         self,
         messages: list[ModelMessage],
