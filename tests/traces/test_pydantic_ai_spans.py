@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from pydantic_ai import (
     ToolDenied,
     ToolOutput,
 )
+from pydantic_ai.capabilities import Hooks
+from pydantic_ai.exceptions import SkipModelRequest
 from pydantic_ai.messages import ModelRequest
 
 from sessions_app.core.assembly.run import assemble
@@ -194,3 +197,44 @@ def test_an_output_that_is_no_object_is_what_the_model_returned(value: Any, vers
     kind: Any = list[int] if isinstance(value, list) else type(value)
 
     assert reasons(run_of_spans(Play(Agent(Scripted(answer), output_type=kind), "go"), version)) == []
+
+
+# --- what spans tell of a run as a whole -------------------------------------------------------
+
+
+@VERSIONS
+@pytest.mark.parametrize("prompt", [None, "You sell."])
+def test_instructions_that_differ_by_request_are_no_contradiction(prompt: str | None, version: Any) -> None:
+    model = Scripted(says(call("stock", {}, "c")), says("Done."))
+    instructions: Any = ["Be brief.", lambda context: f"Step {context.run_step}."]
+    agent = Agent(model, instructions=instructions, system_prompt=prompt or (), tools=[stock])
+
+    run = run_of_spans(Play(agent, "go"), version)
+
+    assert reasons(run) == []
+    assert "Step 1." in str(run.instructions)
+
+
+def test_a_run_that_tells_of_instructions_that_no_request_had_is_contradicted() -> None:
+    model = Scripted(says(call("stock", {}, "c")), says("Done."))
+    agent = Agent(model, instructions=lambda context: f"Step {context.run_step}.", tools=[stock])
+    *inner, root = spans_of_play(Play(agent, "go"))
+    told = str(root.attributes["gen_ai.system_instructions"]).replace("Step", "Place")
+    other = replace(root, attributes={**root.attributes, "gen_ai.system_instructions": told})
+
+    assert reasons(assemble([*inner, other], is_closed=True)) == ["instructions_contradicted"]
+
+
+@VERSIONS
+def test_an_answer_of_the_teams_own_code_is_no_error(version: Any) -> None:
+    skipping = Hooks[None]()
+
+    @skipping.on.before_model_request
+    async def from_cache(context: Any, request_context: Any) -> Any:
+        if context.run_step > 1:
+            raise SkipModelRequest(says("cached"))
+        return request_context
+
+    agent = Agent(Scripted(says(call("stock", {}, "c"))), tools=[stock], capabilities=[skipping])
+
+    assert reasons(run_of_spans(Play(agent, "go"), version)) == ["model_answer_missing"]

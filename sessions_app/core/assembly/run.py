@@ -224,12 +224,17 @@ class _Assembled:
         return Payload.of_text(_input_within(prompt, said) or _other_input(prompt, own) or prompt)
 
     def _instructions(self, first: Converted | None) -> str | None:
-        """Those of the first request; those of the run's own span, where it is what asked and had others."""
+        """Those of the first request; those of the run's own span, where it is what asked and had others. Where they
+        differed by request, that span tells those of any."""
         sent = first.instructions if first else None
         asking = next((draft.node for draft in self._models if draft.converted is first), None)
         agent = next((outer for outer in asking.above() if outer.kind == "agent"), None) if asking else None
-        own = agent.reading.instructions if agent is not None and agent is self._outermost else None
-        if not sent or not own or own.strip() in sent.split("\n\n") or _has_same_paragraphs(sent, own):
+        around = agent.reading if agent is not None and agent is self._outermost else None
+        own = around.instructions if around is not None else None
+        if not sent or around is None or not own:
+            return sent
+        later = [draft.converted for draft in self._models if around.has_varying_instructions and draft.converted]
+        if any(_holds(text, own) for text in (sent, *(each.instructions for each in later)) if text):
             return sent
         return own if is_another_text(sent, own) else sent
 
@@ -381,9 +386,11 @@ def _has_ended(root: Node) -> bool:
     return root.span.end_ns is not None or root.span.status == "ok"
 
 
-def _has_same_paragraphs(sent: str, own: str) -> bool:
-    """A request may keep its instructions apart from a system prompt among its messages: either may stand first."""
-    return Counter(sent.split("\n\n")) == Counter(own.split("\n\n"))
+def _holds(sent: str, own: str) -> bool:
+    """A request may keep its instructions apart from a system prompt among its messages: either may stand first, and
+    the run's own span may tell one of them."""
+    is_within = f"\n\n{own.strip()}\n\n" in f"\n\n{sent}\n\n"
+    return is_within or Counter(sent.split("\n\n")) == Counter(own.split("\n\n"))
 
 
 def _other_input(prompt: str, said: JsonValue) -> str | None:

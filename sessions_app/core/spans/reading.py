@@ -192,6 +192,8 @@ class Reading:
     """All messages of a run that its own span carries."""
     earlier: tuple[ChatMessage, ...] | None = None
     """Those of earlier runs, with which an agent's run went on."""
+    has_varying_instructions: bool = False
+    """Of an agent: whether its requests had several, of which its span tells those of one."""
     waiting: dict[str, str] | None = None
     """Outcomes of the calls that a run left open for somebody and ended with, by their ids."""
     summary: ChatMessage | None = None

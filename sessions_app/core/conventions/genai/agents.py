@@ -29,6 +29,7 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
     if reading.framework == "strands-agents" and isinstance(reading.output, str):
         reading.output = reading.output.removesuffix("\n")  # which Strands puts behind the text of each result
     if reading.kind == "agent":
+        reading.has_varying_instructions = said.raw("pydantic_ai.variable_instructions") is True
         reading.conversation = _all_messages(said) or _together(asked, answer)
         reading.summary = answer if _sums_up(answer) else None
         _add_states(reading, _in_state(begun), _in_state(ended))

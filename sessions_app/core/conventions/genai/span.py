@@ -45,8 +45,8 @@ _ADDED = ("pydantic_ai.all_messages", "all_messages_events", "model_request_para
 _SHOWN_ELSEWHERE = ("logfire.msg", "logfire.msg_template", "logfire.span_type", "logfire.json_schema")
 """What says nothing that the span's name and other attributes do not say."""
 
-_PAUSES = frozenset({"CallDeferred", "ApprovalRequired"})
-"""Exceptions by which Pydantic AI waits for somebody; nothing went wrong."""
+_PAUSES = frozenset({"CallDeferred", "ApprovalRequired", "SkipModelRequest"})
+"""Exceptions by which Pydantic AI waits for somebody, or takes an answer of the team's code; nothing went wrong."""
 
 
 def read(span: Span) -> Reading | None:
