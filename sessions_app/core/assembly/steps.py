@@ -13,6 +13,7 @@ from sessions_app.core.assembly.contradictions import (
 )
 from sessions_app.core.assembly.conversation import Conversations, Converted
 from sessions_app.core.assembly.names import name
+from sessions_app.core.assembly.printed_results import is_made_of
 from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_arguments, same_value
 from sessions_app.core.assembly.resumed import LastAnswer
 from sessions_app.core.assembly.tree import Node
@@ -247,7 +248,7 @@ def _tool_call(draft: Draft, told: Told) -> ToolCall:
     arguments = asked.part.arguments if asked is not None and is_as_asked else said
     is_given = asked is not None and asked.has_result
     result = asked.result if asked is not None and is_given else reading.result
-    if is_given and reading.has_result and not same_value(result, reading.result):
+    if is_given and reading.has_result and not _is_same_result(result, reading.result):
         result = reading.result
     has_result = is_given or reading.has_result
     return ToolCall(
@@ -259,6 +260,10 @@ def _tool_call(draft: Draft, told: Told) -> ToolCall:
         outcome=_outcome(draft, reading, result) if has_result else ("crashed" if draft.error else None),
         retry=reading.retry if has_result else None,
     )
+
+
+def _is_same_result(given: JsonValue, said: JsonValue) -> bool:
+    return same_value(given, said) or is_made_of(given, said)
 
 
 def _ran_otherwise(told: Told) -> bool:
