@@ -992,3 +992,32 @@ def test_a_call_that_a_message_tells_in_its_contents_and_otherwise_in_its_calls_
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
     assert ("are told in two ways" in reason or result.verdict == "diverged") is (said == "zq")
+
+
+@pytest.mark.parametrize(("beside", "is_another"), [("", False), ("zq", True)])
+@pytest.mark.parametrize("name", ["llm.input_messages.3.message.tool_call_id", "input.value"])
+def test_a_result_of_an_earlier_request_under_another_id_is_named(name: str, beside: str, is_another: bool) -> None:
+    whole = list(Capture(CHOICE / "openai-agents-openinference" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if "llm.input_messages.5.message.tool_call_id" in span.attributes)
+    call_id = str(whole[at].attributes["llm.input_messages.3.message.tool_call_id"])
+
+    _, result = replayed_of(changed(whole, at, name, call_id, call_id + beside))
+
+    part = result.facts["proof"]["requests"]
+    assert (part["state"] == "not_comparable") is is_another
+    assert ("are told in two ways" in (part["reason"] or "")) is is_another
+
+
+@pytest.mark.parametrize(("beside", "is_another"), [("", False), ("zq", True)])
+def test_a_result_that_a_later_request_tells_under_an_id_of_no_call_is_named(beside: str, is_another: bool) -> None:
+    whole = list(Capture(CHOICE / "pydantic-ai-v6" / "order_lookup").spans)
+    name = "gen_ai.input.messages"
+    at = max(range(len(whole)), key=lambda at: len(str(whole[at].attributes.get(name, ""))))
+    messages = json.loads(str(whole[at].attributes[name]))
+    result = next(part for message in messages for part in message["parts"] if part["type"] == "tool_call_response")
+    result["id"] += beside
+
+    _, replay = replayed_of(_with(whole, at, name, json.dumps(messages)))
+
+    reason = replay.facts["proof"]["requests"]["reason"] or ""
+    assert ("had ids of no open call" in reason) is is_another

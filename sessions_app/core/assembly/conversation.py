@@ -96,6 +96,9 @@ class _Told:
     keys: tuple[int, ...]
     texts: tuple[int, ...]
     spelled: tuple[_Spelled, ...]
+    call_ids: frozenset[str]
+    has_other_ids: bool
+    """Whether a result has an id that none of the calls before it has."""
 
 
 class _Spelled(NamedTuple):
@@ -106,7 +109,7 @@ class _Spelled(NamedTuple):
     """The texts with the white space around them."""
 
 
-_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=())
+_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=(), call_ids=frozenset(), has_other_ids=False)
 _Numbers = tuple[int, int, _Spelled]
 """Of a turn: its key, its text, and how it is spelled."""
 
@@ -173,7 +176,7 @@ class Conversations:
             results=results,
             prompt=_newest_prompt(said),
             start=start,
-            other_results=other_results,
+            other_results=_OTHER_IDS if told.has_other_ids else other_results,
             unknown_role=_unknown_role(messages, answer),
             other_speaker=_other_speaker(answer),
             past_told=_past_told(known.spelled, spelled) if known is not None else None,
@@ -205,12 +208,15 @@ class Conversations:
         first = len(before.messages) - len(before.turns[-1].messages) if before.turns else 0
         turns = turns_of(messages[first:])
         numbers = list(map(self._numbers_of, turns))
+        call_ids, has_other_ids = _ids_in(turns, before.call_ids, self._names)
         told = self._told[key] = _Told(
             messages=messages,
             turns=(*settled, *turns),
             keys=(*before.keys[: len(settled)], *(key for key, _, _ in numbers)),
             texts=(*before.texts[: len(settled)], *(text for _, text, _ in numbers)),
             spelled=(*before.spelled[: len(settled)], *(spelled for _, _, spelled in numbers)),
+            call_ids=call_ids,
+            has_other_ids=before.has_other_ids or has_other_ids,
         )
         return told
 
@@ -426,7 +432,10 @@ def _request(
     said: JsonObject = {"parts": in_order, "kind": "request"}
     whole = said if instructions is None and not is_exact else {**said, "instructions": instructions}
     order_told = "stood in another order than the calls" if in_order != parts else None
-    return Payload.of_json(whole), results, "had ids of no open call" if has_other_ids else order_told
+    return Payload.of_json(whole), results, _OTHER_IDS if has_other_ids else order_told
+
+
+_OTHER_IDS = "had ids of no open call"
 
 
 def _system_part(message: ChatMessage) -> JsonObject:
@@ -440,6 +449,19 @@ def _has_other_id(part: ResultPart, waiting: list[tuple[CallPart, str]]) -> bool
     """Whether its id speaks for none of the calls that wait, though these have ids of their own."""
     ids = {call.call_id for call, _ in waiting} - {None}
     return part.call_id is not None and bool(ids) and part.call_id not in ids
+
+
+def _ids_in(turns: Sequence[Turn], before: frozenset[str], asked: Collection[str]) -> tuple[frozenset[str], bool]:
+    """Those of the calls, and whether a result answers neither them nor anything else that was asked. Some frameworks
+    send back all calls under ids of their own, and a history that was cut may lack them."""
+    known = set(before)
+    has_others = False
+    for part in (part for turn in turns for part in turn.parts):
+        if isinstance(part, CallPart) and part.call_id is not None:
+            known.add(part.call_id)
+        if isinstance(part, ResultPart) and part.call_id is not None and part.call_id not in known:
+            has_others |= part.call_id not in asked and not known.isdisjoint(asked)
+    return frozenset(known), has_others
 
 
 def _in_order_of_calls(parts: list[JsonObject], order: list[str]) -> list[JsonObject]:

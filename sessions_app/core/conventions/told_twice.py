@@ -49,7 +49,7 @@ def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
     return (
         _have_other_parts(one, other)
         or _is_cut_short(one, other)
-        or (one == other and said[0] != said[1])
+        or (one == other and (said[0] != said[1] or are_calls_named_otherwise(left, right)))
         or are_roles_spelled_otherwise(left, right)
         or _are_types_spelled_otherwise(left, right)
         or _is_system_told_otherwise(left, right)
@@ -69,6 +69,18 @@ def _are_answers_of_others(left: ChatMessage | None, right: ChatMessage | None) 
         are_roles_spelled_otherwise(both[:1], both[1:])
         or len({role_of(each.spelled_role, "user") for each in both}) == 2
     )
+
+
+def are_calls_named_otherwise(left: Messages, right: Messages) -> bool:
+    """Of two that tell the same calls and results: whether a name of a tool or an id that both tell differs."""
+    pairs = zip(_names_in(left), _names_in(right), strict=False)
+    return any(one != other and None not in (one, other) for one, other in pairs)
+
+
+def _names_in(messages: Messages) -> list[str | None]:
+    parts = (part for message in messages or () for part in message.parts)
+    calls = (part for part in parts if isinstance(part, CallPart | ResultPart))
+    return [name for part in calls for name in (part.tool_name, part.call_id)]
 
 
 def _is_system_told_otherwise(left: Messages, right: Messages) -> bool:
