@@ -1021,3 +1021,15 @@ def test_a_result_that_a_later_request_tells_under_an_id_of_no_call_is_named(bes
 
     reason = replay.facts["proof"]["requests"]["reason"] or ""
     assert ("had ids of no open call" in reason) is is_another
+
+
+@pytest.mark.parametrize(("session", "is_left_out"), [("order_lookup", False), ("parallel_tools", True)])
+def test_words_beside_a_call_that_the_next_request_leaves_out_are_named(session: str, is_left_out: bool) -> None:
+    """This instrumentation writes no words of an answer that asks for several tools into the request behind it."""
+    whole = list(Capture(CHOICE / "openai-sdk-otel-contrib-legacy" / session).spans)
+
+    _, result = replayed_of(whole)
+
+    assert ("tells the words beside a call otherwise" in (result.facts["proof"]["requests"]["reason"] or "")) is (
+        is_left_out
+    )

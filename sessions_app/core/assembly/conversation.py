@@ -179,7 +179,7 @@ class Conversations:
             other_results=_OTHER_IDS if told.has_other_ids else other_results,
             unknown_role=_unknown_role(messages, answer),
             other_speaker=_other_speaker(answer),
-            past_told=_past_told(known.spelled, spelled) if known is not None else None,
+            past_told=None if known is None else _past_told(known, spelled, texts),
         )
 
     def _answer_alone(self, answer: ChatMessage | None, apart: str | None, model: str | None) -> Converted:
@@ -329,9 +329,11 @@ def _agree(known: tuple[int, ...], texts: tuple[int, ...]) -> bool:
     return all(left == right or 0 in (left, right) for left, right in zip(known, texts, strict=False))
 
 
-def _past_told(known: tuple[_Spelled, ...], told: tuple[_Spelled, ...]) -> str | None:
-    """What the two spell otherwise in the turns that both have."""
-    pairs = [(left, right) for left, right in zip(known, told, strict=False) if left != right]
+def _past_told(known: _Known, told: tuple[_Spelled, ...], texts: tuple[int, ...]) -> str | None:
+    """What a request tells otherwise of the turns that were told before."""
+    if known.texts != texts[: len(known.texts)]:
+        return "the words beside a call"
+    pairs = [(left, right) for left, right in zip(known.spelled, told, strict=False) if left != right]
     for place, words in enumerate(_WORDS):
         if any(left[place] != right[place] and 0 not in (left[place], right[place]) for left, right in pairs):
             return words
