@@ -25,8 +25,8 @@ from pydantic_ai.messages import ModelRequest
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
-from tests.recorder.rare_agents import approval_with_a_prompt_behind_an_earlier_one
-from tests.recorder.scenarios import Play, Scripted, call, says
+from tests.recorder.rare_agents import approval_with_a_prompt_behind_an_earlier_one, bytes_in_metadata
+from tests.recorder.scenarios import Play, Scripted, call, says, values_like_bytes
 from tests.traces.test_own_code import run_of_spans, spans_of_play
 from tests.traces.test_promises import broken_promise
 
@@ -238,3 +238,9 @@ def test_an_answer_of_the_teams_own_code_is_no_error(version: Any) -> None:
     agent = Agent(Scripted(says(call("stock", {}, "c"))), tools=[stock], capabilities=[skipping])
 
     assert reasons(run_of_spans(Play(agent, "go"), version)) == ["model_answer_missing"]
+
+
+@VERSIONS
+@pytest.mark.parametrize("make", [bytes_in_metadata, values_like_bytes])
+def test_what_a_tool_returned_beside_its_answer_is_no_contradiction(make: Callable[[], Play], version: Any) -> None:
+    assert reasons(run_of_spans(make(), version)) == []

@@ -43,8 +43,14 @@ def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
     if arguments:
         reading.arguments, reading.has_arguments = arguments[0], True
     if result:
-        reading.result, reading.has_result = plain(result[0]), True
+        reading.result, reading.has_result = plain(_given(result[0])), True
         reading.is_result_quoted = any(str(said.peek(name)).startswith('"') for name in _RESULT)
+
+
+def _given(result: JsonValue) -> JsonValue:
+    """What a model is told of Pydantic AI's `ToolReturn`."""
+    is_return = isinstance(result, dict) and result.keys() >= {"return_value", "content", "metadata"}
+    return result["return_value"] if is_return and result.get("kind") == "tool-return" else result
 
 
 def add_output_function(reading: Reading, said: Said) -> None:
