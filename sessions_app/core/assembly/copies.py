@@ -52,7 +52,7 @@ def agents_instructed_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
         said, sent = agent.reading.instructions, model.reading
         system = [each.words("\n") for each in sent.messages or () if each.role == "system"]
         texts = [text.strip() for text in (sent.instructions or "", *system, "\n".join(system)) if text.strip()]
-        if said is not None and texts and said.strip() not in texts:
+        if said is not None and texts and all(is_another_text(text, said.strip()) for text in texts):
             yield agent
 
 
