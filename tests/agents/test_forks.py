@@ -113,7 +113,7 @@ def test_a_rule_ends_the_twenty_searches_after_two_steps():
         "words": "at most 3 calls of search_docs",
         "met": True,
         "seen": "search_docs was called 1 ×.",
-        "source": None,
+        "source": "rule",
     }
 
 
@@ -350,6 +350,19 @@ def test_an_outcome_that_does_not_follow_from_the_change_says_whose_answer_it_re
     result, _ = forked(run, 3, change, answers=given, expect={"contains": "cancel"}, **answer)
 
     assert result.verdict == "diverged"
+    assert (result.facts["expectation"]["met"], result.facts["expectation"]["source"]) == (True, source)
+
+
+LATE = {"type": "TimeoutError", "message": "no answer in 10 s"}
+
+
+@pytest.mark.parametrize(("crashes", "source"), [(True, "by_hand"), (False, ANOTHER)])
+def test_an_exception_written_by_hand_that_ends_the_run_is_an_outcome_written_by_hand(crashes, source):
+    """Control: an error that the model is told is what is tried out."""
+    change = {"kind": "tool_result", "step": 4, "error": {**LATE, "crashes": crashes}}
+
+    result, _ = forked(example("cancel_bug"), 4, change, on_difference="play_on", expect={"ends_within": 20})
+
     assert (result.facts["expectation"]["met"], result.facts["expectation"]["source"]) == (True, source)
 
 

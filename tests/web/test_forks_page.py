@@ -102,7 +102,8 @@ def test_the_table_of_forks_says_of_each_where_it_first_differs_from_its_parent(
 
 WITH_WORDS = [
     ("recorded_for_another_request", "reusing old model answers", "old model answers were reused"),
-    ("by_hand", "using an answer written by hand", "the answer was written by hand"),
+    ("by_hand", "with an outcome written by hand", "the outcome was written by hand"),
+    ("rule", "with an outcome that a rule gave", "a rule gave the outcome"),
 ]
 
 

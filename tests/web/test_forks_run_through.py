@@ -63,7 +63,7 @@ def test_a_fork_stops_is_answered_by_hand_twice_and_ends_as_expected(shop, bob, 
     assert "no known answer from lookup_order to" in title_of(at_tool)
     assert "args.user_id" in at_tool.replace("<wbr>", "")
     assert "no known answer from the model" in title_of(at_model)
-    assert "Expectation met, but the answer was written by hand" in title_of(ended)
+    assert "Expectation met, but the outcome was written by hand" in title_of(ended)
     assert "Your order is #4398." in ended
     assert match(r'<ol class="answers">(.*?)</ol>', ended).count("<span>by hand</span>") == 3
 

@@ -193,4 +193,4 @@ def _expectation(order: Order, made: Run, new: Sequence[Step]) -> JsonObject | N
     if order.expect is None:
         return None
     judged = order.expect.judge(made, order.at_step or 0)
-    return {"words": order.expect.words, "met": judged.met, "seen": judged.words, "source": unproven_source(new)}
+    return {"words": order.expect.words, "met": judged.met, "seen": judged.words, "source": unproven_source(made, new)}

@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sessions_app.core.run import Step, StepSource
+from sessions_app.core.run import Run, Step, StepSource, ToolCall
 
 UNPROVEN: dict[StepSource, str] = {
     "recorded_for_another_request": "reusing old model answers",
-    "by_hand": "using an answer written by hand",
+    "by_hand": "with an outcome written by hand",
+    "rule": "with an outcome that a rule gave",
 }
 """Answers that do not follow from the change: an outcome that rests on one of them proves nothing about it."""
 
 _BUT: dict[StepSource, str] = {
     "recorded_for_another_request": "old model answers were reused",
-    "by_hand": "the answer was written by hand",
+    "by_hand": "the outcome was written by hand",
+    "rule": "a rule gave the outcome",
 }
 _ENDED = {True: "expectation met", False: "expectation not met", None: "read the outcome"}
 _MET = {True: "met", False: "not met", None: "read the outcome"}
 
 
-def unproven_source(made: Sequence[Step]) -> StepSource | None:
-    """Of the steps that a fork made: which of `UNPROVEN` its outcome rests on. What somebody wrote counts where it is
-    the last answer of the model, an old answer anywhere: what was done after it is old too. A rule is a
-    change itself."""
-    last: StepSource | None = next((step.source for step in reversed(made) if step.kind == "model"), None)
-    if last == "by_hand":
+def unproven_source(made: Run, new: Sequence[Step]) -> StepSource | None:
+    """Which of `UNPROVEN` the outcome of a fork rests on; `new` are the steps that it made. What the order itself says
+    counts where it is the outcome, an old answer anywhere: what was done after it is old too."""
+    last = _outcome_source(made, new)
+    if last in ("by_hand", "rule"):
         return last
     old: StepSource = "recorded_for_another_request"
-    return old if any(step.source == old for step in made) else None
+    return old if any(step.source == old for step in new) else None
+
+
+def _outcome_source(made: Run, new: Sequence[Step]) -> StepSource | None:
+    """Of the call whose exception ended the run, else of the model's last answer."""
+    crash = next((step.source for step in new if _is_crash(step)), None) if made.error else None
+    return crash or next((step.source for step in reversed(new) if step.kind == "model"), None)
+
+
+def _is_crash(step: Step) -> bool:
+    return isinstance(step.call, ToolCall) and step.call.outcome == "crashed"
 
 
 def ended_in_words(met: bool | None, source: StepSource | None) -> str:
