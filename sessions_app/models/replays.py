@@ -8,8 +8,8 @@ from copy import copy
 from django.conf import settings
 from django.db import models
 
+from sessions_app.core.fork.expected_words import Unproven
 from sessions_app.core.replay.words import is_in_part
-from sessions_app.core.run import StepSource
 from sessions_app.models.contents import RunContent
 from sessions_app.models.projects import Project
 from sessions_app.models.recordings import Run, Session
@@ -199,9 +199,9 @@ class Replay(models.Model):
         return "partial" if self.is_in_part else self.verdict
 
     @property
-    def unproven_source(self) -> StepSource | None:
+    def unproven_source(self) -> Unproven | None:
         """Whose answer the outcome of a fork rests on where it does not follow from the change."""
-        found: StepSource | None = (self.facts.get("expectation") or {}).get("source")
+        found: Unproven | None = (self.facts.get("expectation") or {}).get("source")
         return found
 
     @property

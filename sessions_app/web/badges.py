@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sessions_app.core.fork.expected_words import UNPROVEN, ended_in_words
-from sessions_app.core.run import StepSource
+from sessions_app.core.fork.expected_words import UNPROVEN, Unproven, ended_in_words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,14 +84,14 @@ SOURCE_MEANS = {
 }
 
 
-def _ended(met: bool | None, source: StepSource | None) -> State:
+def _ended(met: bool | None, source: Unproven | None) -> State:
     """As it looks where it is proven; else in the colour of what is not."""
     icon, css = {True: ("check", "reproduced"), False: ("x", "error"), None: ("eye", "ok")}[met]
     is_proven = met is None or source is None
     return State(word=ended_in_words(met, source), icon=icon, css=css if is_proven else "partial")
 
 
-def expectation_of(met: bool | None, source: StepSource | None) -> str:
+def expectation_of(met: bool | None, source: Unproven | None) -> str:
     """The key of `EXPECTATIONS`: `met`, `not_met_by_hand`."""
     if met is None:
         return "open"

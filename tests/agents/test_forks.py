@@ -366,12 +366,12 @@ def test_an_exception_written_by_hand_that_ends_the_run_is_an_outcome_written_by
     assert (result.facts["expectation"]["met"], result.facts["expectation"]["source"]) == (True, source)
 
 
-def test_an_outcome_that_is_recorded_for_its_request_rests_on_nothing_else():
+def test_an_expectation_that_the_recording_meets_as_well_says_that_the_change_made_no_difference():
     same = {"kind": "model", "value": {"model": "gpt-4o"}}
 
     result, _ = forked(example("cancel_bug"), 3, same, expect={"ends_within": 20})
 
-    assert (result.facts["expectation"]["met"], result.facts["expectation"]["source"]) == (True, None)
+    assert (result.facts["expectation"]["met"], result.facts["expectation"]["source"]) == (True, "no_difference")
 
 
 def test_a_recorded_answer_to_the_same_call_is_recorded_whoever_asked_for_it():

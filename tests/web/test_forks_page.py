@@ -104,6 +104,7 @@ WITH_WORDS = [
     ("recorded_for_another_request", "reusing old model answers", "old model answers were reused"),
     ("by_hand", "with an outcome written by hand", "the outcome was written by hand"),
     ("rule", "with an outcome that a rule gave", "a rule gave the outcome"),
+    ("no_difference", "as without the change", "the change made no difference"),
 ]
 
 

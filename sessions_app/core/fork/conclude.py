@@ -52,7 +52,13 @@ def conclude_fork(
         return Result(verdict="diverged", divergence=divergence, facts=facts, observations=seen), made
     if not proof.is_reproduction:
         return _not_compared(plan, f"{(proof.outcome.reason or '').capitalize()}.", facts, seen), made
-    return Result(verdict="reproduced", facts=facts, observations=seen), made
+    return Result(verdict="reproduced", facts=_without_difference(facts), observations=seen), made
+
+
+def _without_difference(facts: JsonObject) -> JsonObject:
+    """What was expected came, or did not, without the change as well."""
+    expectation = facts["expectation"]
+    return facts if expectation is None else {**facts, "expectation": {**expectation, "source": "no_difference"}}
 
 
 def _placed(stopped: Stopped | None, made: Run) -> Stopped | None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from sessions_app.core.run import Run, Step, StepSource, ToolCall
 
-UNPROVEN: dict[StepSource, str] = {
+Unproven = StepSource | Literal["no_difference"]
+UNPROVEN: dict[Unproven, str] = {
     "recorded_for_another_request": "reusing old model answers",
     "by_hand": "with an outcome written by hand",
     "rule": "with an outcome that a rule gave",
+    "no_difference": "as without the change",
 }
-"""Answers that do not follow from the change: an outcome that rests on one of them proves nothing about it."""
+"""Why an outcome does not follow from the change and proves nothing about it: the answers that it rests on, or that it
+is that of the recording."""
 
-_BUT: dict[StepSource, str] = {
+_BUT: dict[Unproven, str] = {
     "recorded_for_another_request": "old model answers were reused",
     "by_hand": "the outcome was written by hand",
     "rule": "a rule gave the outcome",
+    "no_difference": "the change made no difference",
 }
 _ENDED = {True: "expectation met", False: "expectation not met", None: "read the outcome"}
 _MET = {True: "met", False: "not met", None: "read the outcome"}
@@ -42,20 +47,20 @@ def _is_crash(step: Step) -> bool:
     return isinstance(step.call, ToolCall) and step.call.outcome == "crashed"
 
 
-def ended_in_words(met: bool | None, source: StepSource | None) -> str:
+def ended_in_words(met: bool | None, source: Unproven | None) -> str:
     """`expectation met, reusing old model answers`."""
     return _ENDED[met] if met is None else with_source(_ENDED[met], source)
 
 
-def met_in_words(met: bool | None, source: StepSource | None) -> str:
+def met_in_words(met: bool | None, source: Unproven | None) -> str:
     """`met, reusing old model answers`."""
     return _MET[met] if met is None else with_source(_MET[met], source)
 
 
-def with_source(words: str, source: StepSource | None) -> str:
+def with_source(words: str, source: Unproven | None) -> str:
     return words if source is None else f"{words}, {UNPROVEN[source]}"
 
 
-def proves_nothing(source: StepSource) -> str:
+def proves_nothing(source: Unproven) -> str:
     """Of a fork that ended as expected."""
     return f"{_ENDED[True]}, but {_BUT[source]}: it proves nothing about the agent"

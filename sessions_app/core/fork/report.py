@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sessions_app.core.clipping import shortened
-from sessions_app.core.fork.expected_words import ended_in_words, met_in_words, proves_nothing
+from sessions_app.core.fork.expected_words import Unproven, ended_in_words, met_in_words, proves_nothing
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.proof import OutcomeKind, Proof
-from sessions_app.core.run import StepSource
 
 STEPS_IN_WORDS = 30
 SEEN_IN_WORDS = 160
@@ -92,7 +91,7 @@ class ForkFacts:
     """What is true of the fork where it did not meet what was expected."""
     met: bool | None = None
     """None when only a person can say."""
-    unproven_source: StepSource | None = None
+    unproven_source: Unproven | None = None
     """Whose answer the outcome rests on where it does not follow from the change."""
     seen: str | None = None
     steps: tuple[ForkedStep, ...] = ()

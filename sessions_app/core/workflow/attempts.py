@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sessions_app.core.fork.expected_words import with_source
-from sessions_app.core.run import StepSource
+from sessions_app.core.fork.expected_words import Unproven, with_source
 
 AttemptKind = Literal["replay", "fork"]
 
@@ -30,7 +29,7 @@ class Attempt:
     expectation: str = ""
     """What was expected of a fork, in words; empty where nothing was."""
     met: bool | None = None
-    unproven_source: StepSource | None = None
+    unproven_source: Unproven | None = None
     """Of a fork, whose answer its outcome rests on where it does not follow from the change."""
 
 
