@@ -15,13 +15,14 @@ Record = dict[str, Any]
 
 def trace_of(record: Record, scene: Record) -> Trace:
     """Of a record as `replay_recorder` writes it (docs/record-format.md), and of the one that was played again."""
-    output, error = plain_value(record.get("output")), _words(record.get("error"))
-    status = _status(record)
+    output, said = plain_value(record.get("output")), _words(record.get("error"))
+    is_stopped = _is_stopped(record, scene)
+    status, error = ("cut_off", None) if is_stopped else (_status(record), said)
     return Trace(
         run_id=str(record["run_id"]),
         has_ended=status == "ok",
         has_failed=status == "error",
-        why_not_ended=error or "the run did not finish",
+        why_not_ended=said or "the run did not finish",
         calls=tuple(_calls(record)),
         known_answers=tuple(answer for call in _calls(scene) for answer in call.answers),
         steps=sum(step["kind"] != "other" for _, step in main_steps(record)),
@@ -33,6 +34,15 @@ def trace_of(record: Record, scene: Record) -> Trace:
         cost_usd=cost_of(step.get("response") for step in record.get("steps") or [] if step["kind"] == "model"),
         state_after=_states(record) if _has_states(record) else None,
     )
+
+
+_STOPS = ("RequestDiffers", "NoAnswerRecorded", "RecordingExhausted", "RequestNotRecorded")
+"""By which a replay ends where the recording knows no answer: the agent has not failed."""
+
+
+def _is_stopped(record: Record, scene: Record) -> bool:
+    ended, then = record.get("error"), scene.get("error")
+    return isinstance(ended, dict) and ended.get("type") in _STOPS and ended != then
 
 
 def _status(record: Record) -> str:

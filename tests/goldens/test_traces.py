@@ -65,3 +65,15 @@ def test_what_a_tool_returned_is_checked_where_the_model_was_told_a_text_of_it(r
     for left, holds in ((2, True), (2.0, False), (3, False)):
         assert passed({"kind": "result", "tool": "stock", "path": "/left", "equals": left}, record, reader) is holds
     assert passed({"kind": "result", "tool": "stock", "contains": "'left': 2}"}, record, reader)
+
+
+@pytest.mark.parametrize(("recorded", "has_failed"), [(None, False), ("RecordingExhausted", True)])
+def test_an_exported_golden_that_stops_where_the_recording_knows_no_answer_has_not_failed(recorded, has_failed):
+    """As on the server. Control: an error of this name that the scene had too is the run's own."""
+    error = {"type": "RecordingExhausted", "message": "It holds 1 answer."}
+    record = {"run_id": "r", "status": "error", "error": error, "steps": []}
+
+    found = records.trace_of(record, {} if recorded is None else {"error": error})
+
+    assert (found.has_failed, found.has_ended) == (has_failed, False)
+    assert "It holds 1 answer." in found.why_not_ended

@@ -529,10 +529,8 @@ def test_a_graph_in_which_somebody_edited_a_call_goes_on(name, arguments, said):
 
     (_, approved), (step, edited) = second.tool_calls
     assert (approved.tool_name, edited.tool_name) == ("find_order", "find_order")
-    assert (value(edited.arguments), step.extra) == (
-        {"order_id": "ORD-5522"},
-        {"approved_arguments": arguments, **said},
-    )
+    told = {name: said for name, said in step.extra.items() if name.startswith("approved_")}
+    assert (value(edited.arguments), told) == ({"order_id": "ORD-5522"}, {"approved_arguments": arguments, **said})
     assert_reproduced(second)
     assert replayed(encode_native(second))[0].facts["proof"]["requests"]["reason"] != _MADE_BY_CODE
 

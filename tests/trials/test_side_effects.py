@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -87,8 +88,8 @@ def counters(replay: Replay) -> tuple[Any, ...]:
 
 def counter_on_page(replay: Replay, user: User) -> str:
     page = client_of(user).get(reverse("replay", args=[replay.project.slug, replay.replay_id])).content.decode()
-    line = page.partition('<p class="world')[2].partition("</strong>")[0]
-    return line.rpartition("<strong>")[2]
+    line = page.partition('<span class="how-world')[2].partition("</span>")[0].partition(">")[2]
+    return re.sub("<[^>]*>", "", line).strip()
 
 
 def assert_nothing_ran(replay: Replay, user: User) -> None:
