@@ -1033,3 +1033,30 @@ def test_words_beside_a_call_that_the_next_request_leaves_out_are_named(session:
     assert ("tells the words beside a call otherwise" in (result.facts["proof"]["requests"]["reason"] or "")) is (
         is_left_out
     )
+
+
+PARAMETERS = "model_request_parameters"
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "becomes", "words"),
+    [
+        (PARAMETERS, "You are the support agent", "zq are the support agent", "are told in two ways"),
+        ("gen_ai.system_instructions", "You are the support agent", "zq are the support agent", "are told in two ways"),
+        (ALL_MESSAGES, '"name":"lookup_order","result"', '"name":"zq","result"', "tells the conversation otherwise"),
+        (PARAMETERS, '"allow_text_output":true', '"allow_text_output":false', "agrees with the recording only up to"),
+    ],
+)
+@pytest.mark.parametrize("is_another", [False, True])
+def test_a_request_of_pydantic_ai_whose_attributes_tell_it_otherwise_is_named(
+    name: str, was: str, becomes: str, words: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / "pydantic-ai-v6" / "order_lookup").spans)
+    holding = [at for at, span in enumerate(whole) if was in str(span.attributes.get(name))]
+    at = max(holding, key=lambda at: whole[at].start_ns or 0)
+
+    _, result = replayed_of(changed(whole, at, name, was, becomes if is_another else was))
+
+    requests = result.facts["proof"]["requests"]
+    assert (requests["state"] == "proven") is not is_another
+    assert (words in (requests["reason"] or "")) is is_another

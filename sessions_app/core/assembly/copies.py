@@ -9,6 +9,7 @@ from itertools import takewhile
 from sessions_app.core.assembly.contradictions import is_another_text
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.told_twice import (
+    are_calls_named_otherwise,
     are_roles_spelled_otherwise,
     are_settings_told_otherwise,
     said_in,
@@ -86,7 +87,9 @@ def _agrees(node: Node, model: Node) -> bool:
     messages = (*(model.reading.messages or ()), *(() if answer is None else (answer,)))
     tools = len(list(takewhile(lambda message: message.role == "tool", reversed(conversation))))
     sent, told, behind = map(spoken_in, (messages, conversation, conversation[len(conversation) - tools :]))
-    is_as_sent = told[: len(sent)] == sent and not are_roles_spelled_otherwise(conversation, messages)
+    is_as_sent = told[: len(sent)] == sent and not (
+        are_roles_spelled_otherwise(conversation, messages) or are_calls_named_otherwise(conversation, messages)
+    )
     return is_as_sent and len(told) - len(behind) <= len(sent)
 
 

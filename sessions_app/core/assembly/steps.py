@@ -365,6 +365,8 @@ def _parameters(functions: list[JsonObject], outputs: list[JsonObject], settings
         return Payload.of_json({**said, "output_mode": "tool", **allowed})
     if mode in ("native", "prompted", "auto") and isinstance(schema, dict):
         return Payload.of_json({**said, "output_mode": mode, "output_object": {"json_schema": schema}})
+    if mode is None and settings.get("allow_text_output") is False:
+        return Payload.of_json({**said, "output_mode": "text", "allow_text_output": False})
     return _plain_parameters(functions)
 
 

@@ -59,6 +59,16 @@ def are_tools_told_otherwise(said: Said) -> bool:
     )
 
 
+def instructions_of(said: Said) -> str | None:
+    """Those in Pydantic AI's request parameters; none where they are not all that the system prompt holds."""
+    asked = _object(said.peek(_PARAMETERS)) or {}
+    parts = asked.get("instruction_parts")
+    if not isinstance(parts, list) or asked.get("instruction_visibility") or asked.get("output_mode") == "prompted":
+        return None
+    texts = [text for part in parts if isinstance(part, dict) and (text := as_text(part.get("content"))) is not None]
+    return "\n\n".join(texts).strip() or None if len(texts) == len(parts) else None
+
+
 def finish_reason_of(said: Said) -> str | None:
     return said.take(_first_text, "gen_ai.response.finish_reasons", "gen_ai.response.finish_reason")
 

@@ -129,7 +129,11 @@ def _hold_against_records(reading: Reading, said: Said, told: Told, span: Span) 
     """Events and log records may tell once more what the span's attributes tell, and messages how the answer ended."""
     records = [
         Reading(convention=CONVENTION, messages=told.messages, answer=told.answer, finish_reason=told.finish_reason),
-        Reading(convention=CONVENTION, finish_reason=_told_finish_reason(said)),
+        Reading(
+            convention=CONVENTION,
+            instructions=requests.instructions_of(said),
+            finish_reason=_told_finish_reason(said),
+        ),
         *(_record(Said(attributes)) for attributes in details_of(span)),
     ]
     if requests.choice_count(said) in (None, 1):
