@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from replay_goldens.states import StateBroken, state_after
-from replay_goldens.trace import Json, ToolUse, Trace, changes_something, cost_of
+from replay_goldens.trace import STOPS, Json, ToolUse, Trace, changes_something, cost_of
 from replay_goldens.values import as_text, parsed
 from replay_recorder.replaying.recording import main_steps, plain_value
 
@@ -36,13 +36,9 @@ def trace_of(record: Record, scene: Record) -> Trace:
     )
 
 
-_STOPS = ("RequestDiffers", "NoAnswerRecorded", "RecordingExhausted", "RequestNotRecorded")
-"""By which a replay ends where the recording knows no answer: the agent has not failed."""
-
-
 def _is_stopped(record: Record, scene: Record) -> bool:
     ended, then = record.get("error"), scene.get("error")
-    return isinstance(ended, dict) and ended.get("type") in _STOPS and ended != then
+    return isinstance(ended, dict) and ended.get("type") in STOPS and ended != then
 
 
 def _status(record: Record) -> str:

@@ -32,6 +32,10 @@ def _cost(answer: Json) -> float | None:
     return float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
 
 
+STOPS = ("RequestDiffers", "NoAnswerRecorded", "RecordingExhausted", "RequestNotRecorded")
+"""Exceptions by which a replay ends where the recording knows no answer: the agent has not failed."""
+
+
 @dataclass(frozen=True)
 class ToolUse:
     """One call of a tool."""

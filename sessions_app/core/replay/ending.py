@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ from sessions_app.core.compare.runs import call_value
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.compare.volatile import OUTPUT_TEXT
 from sessions_app.core.fork.stops import Stopped
+from sessions_app.core.history import History
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
 from sessions_app.core.judge.reading import count, join_words, main_models, object_of, step_name
@@ -284,36 +285,40 @@ def _left_over(played: Played, other: Divergence | None) -> Trouble:
 
 def _accepted_output(played: Played) -> Divergence | None:
     """An output that the team's code refused then and let through now: the loop ended with it, and says so."""
-    last, final = _answered_last(played), played.observations.final
-    refused = {
-        call.call_id: (step, call)
-        for step, call in played.plan.run.tool_calls
-        if last is not None and step.parent == last.step and call.is_output and call.outcome == "retried"
-    }
-    for part in object_of(final.message).get("parts") or [] if final is not None else []:
-        if part.get("part_kind") == "tool-return" and part.get("tool_call_id") in refused:
-            step, call = refused[part["tool_call_id"]]
-            words = None if call.result is None else call.result.value
-            return Divergence(step=step.index, path="result", recorded=words, replayed=part.get("content"))
-    return None
+    return _other_output(played, played.observations.final, was="retried", is_now=_is_answer)
 
 
 def _refused_output(played: Played) -> Divergence | None:
     """An output that the team's code let through then and refuses now: the request that nobody answers says why."""
-    last, asked = _answered_last(played), played.observations.requests[-1:]
-    accepted = {
+    asked = played.observations.requests[-1:]
+    history = asked[0].history if asked and asked[0].response is None else None
+    return _other_output(played, history, was="success", is_now=_is_refusal)
+
+
+def _other_output(
+    played: Played, told: History | None, *, was: str, is_now: Callable[[JsonObject], bool]
+) -> Divergence | None:
+    """The first output of the newest answer that ended in this way then, and otherwise by what is told of it now."""
+    last = _answered_last(played)
+    outputs = {
         call.call_id: (step, call)
         for step, call in played.plan.run.tool_calls
-        if last is not None and step.parent == last.step and call.is_output and call.outcome == "success"
+        if last is not None and step.parent == last.step and call.is_output and call.outcome == was
     }
-    history = asked[0].history if asked and asked[0].response is None else None
-    for part in object_of(history.message).get("parts") or [] if history is not None else []:
-        is_refused = part.get("part_kind") == "retry-prompt" or part.get("outcome") == "retried"
-        if is_refused and part.get("tool_call_id") in accepted:
-            step, call = accepted[part["tool_call_id"]]
+    for part in object_of(told.message).get("parts") or [] if told is not None else []:
+        if part.get("tool_call_id") in outputs and is_now(part):
+            step, call = outputs[part["tool_call_id"]]
             words = None if call.result is None else call.result.value
             return Divergence(step=step.index, path="result", recorded=words, replayed=part.get("content"))
     return None
+
+
+def _is_answer(part: JsonObject) -> bool:
+    return part.get("part_kind") == "tool-return"
+
+
+def _is_refusal(part: JsonObject) -> bool:
+    return part.get("part_kind") == "retry-prompt" or part.get("outcome") == "retried"
 
 
 def _accepted_text(played: Played) -> Divergence | None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+from replay_goldens.trace import STOPS
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, same_error
 from sessions_app.core.run import ToolCall
 
 _PAUSED = "ReplayPaused"
-_STOPS = frozenset({"RequestDiffers", "NoAnswerRecorded", "RecordingExhausted", "RequestNotRecorded", _PAUSED})
+_STOPS = frozenset({*STOPS, _PAUSED})
 
 
 def is_stopped(pairs: Pairs) -> bool:
