@@ -150,8 +150,13 @@ class Payload:
 
 
 def json_value(text: bytes) -> JsonValue:
-    """As `json.loads`, which would guess at the encoding of each of very many short texts."""
-    return _decoder.decode(text.decode())
+    """As `json.loads`, which would guess at the encoding of each of very many short texts, and look for white space
+    around it."""
+    letters = text.decode()
+    if letters[:1].isspace():
+        return _decoder.decode(letters)
+    value, end = _decoder.raw_decode(letters)
+    return value if end == len(letters) else _decoder.decode(letters)
 
 
 def _load_exactly(text: str) -> JsonValue:

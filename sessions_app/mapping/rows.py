@@ -259,6 +259,8 @@ def clean(text: str) -> str:
 
     Half a surrogate pair, as JSON inside a text may spell it, shows as U+FFFD.
     """
+    if text.isascii() and "\x00" not in text:
+        return text
     return _UNSTORABLE.sub(lambda found: "␀" if found[0] == "\x00" else "\ufffd", text)
 
 

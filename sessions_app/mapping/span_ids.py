@@ -17,7 +17,9 @@ _TWINS = 20
 
 def span_ids_of_step(step: Step) -> list[str]:
     """Its own span first, then those that told of the same operation."""
-    told = _object(step.extra.get("span"))
+    if "span" not in step.extra:
+        return []
+    told = _object(step.extra["span"])
     twins = told.get("twins")
     spans = [told, *map(_object, twins[:_TWINS] if isinstance(twins, list) else [])]
     return list(dict.fromkeys(found for span in spans if (found := _span_id(span))))

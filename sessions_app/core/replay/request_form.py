@@ -67,7 +67,8 @@ def message_form(message: JsonValue, calls: Calls) -> JsonValue:
     parts = parts_of(message)
     if parts is None:
         return _said(message, _OF_PARTS, {}) if isinstance(message, dict) else message
-    return [message.get("kind"), [_part_form(part, calls, is_answer(message)) for part in parts]]
+    unsaid = _OF_ANSWERS if is_answer(message) else _OF_PARTS
+    return [message.get("kind"), [_part_form(part, calls, unsaid) for part in parts]]
 
 
 def parts_of(message: JsonValue) -> list[JsonValue] | None:
@@ -93,12 +94,13 @@ def _is_call(part: JsonObject) -> bool:
     return part.get("part_kind") in ("tool-call", "builtin-tool-call")
 
 
-def _part_form(part: JsonValue, calls: Calls, is_in_answer: bool) -> JsonValue:
-    if not isinstance(part, dict):
-        return part
+def _part_form(part: JsonValue, calls: Calls, unsaid: frozenset[str]) -> JsonValue:
+    if not (isinstance(part, dict) and part):
+        return part  # of empty ones a message may hold very many
     part = _todays_retry(part)
-    args = {"args": _arguments(part.get("args"))} if _is_call(part) else {}
-    form = _said({**part, **args}, _OF_ANSWERS if is_in_answer else _OF_PARTS, _PART_DEFAULTS)
+    if _is_call(part):
+        part = {**part, "args": _arguments(part.get("args"))}
+    form = _said(part, unsaid, _PART_DEFAULTS)
     if "content" in part:
         form["content"] = _content(part)
     call_id = part.get("tool_call_id")
