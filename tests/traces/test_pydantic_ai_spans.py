@@ -25,7 +25,12 @@ from pydantic_ai.messages import ModelRequest
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
-from tests.recorder.rare_agents import approval_with_a_prompt_behind_an_earlier_one, bytes_in_metadata
+from tests.recorder.rare_agents import (
+    approval_with_a_prompt_behind_an_earlier_one,
+    bytes_in_metadata,
+    hidden_tool_that_a_search_of_the_team_finds,
+    hidden_tool_that_is_looked_for,
+)
 from tests.recorder.scenarios import Play, Scripted, call, says, values_like_bytes
 from tests.traces.test_own_code import run_of_spans, spans_of_play
 from tests.traces.test_promises import broken_promise
@@ -243,4 +248,15 @@ def test_an_answer_of_the_teams_own_code_is_no_error(version: Any) -> None:
 @VERSIONS
 @pytest.mark.parametrize("make", [bytes_in_metadata, values_like_bytes])
 def test_what_a_tool_returned_beside_its_answer_is_no_contradiction(make: Callable[[], Play], version: Any) -> None:
+    assert reasons(run_of_spans(make(), version)) == []
+
+
+# --- hidden tools ------------------------------------------------------------------------------
+
+
+@VERSIONS
+@pytest.mark.parametrize("make", [hidden_tool_that_is_looked_for, hidden_tool_that_a_search_of_the_team_finds])
+def test_a_hidden_tool_that_a_search_found_is_told_by_the_searchs_answer_alone(
+    make: Callable[[], Play], version: Any
+) -> None:
     assert reasons(run_of_spans(make(), version)) == []

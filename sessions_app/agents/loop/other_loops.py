@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     ToolAvailabilityDeltaPart,
     ToolCallPart,
@@ -23,6 +24,7 @@ from sessions_app.agents.loop.library import load_messages
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.core.history import messages
 from sessions_app.core.replay.awaited import told_as
+from sessions_app.core.replay.new_tools import found_by_search
 
 
 class UntoldToolsObserver(Observer):
@@ -35,8 +37,27 @@ class UntoldToolsObserver(Observer):
         when another agent took over."""
         for message in (ctx.messages[-1], request_context.messages[-1]):
             if isinstance(message, ModelRequest):
-                message.parts = [part for part in message.parts if not isinstance(part, ToolAvailabilityDeltaPart)]
+                message.parts = [told for part in message.parts if (told := self._as_told(part)) is not None]
         return request_context
+
+    def _as_told(self, part: ModelRequestPart) -> ModelRequestPart | None:
+        return None if isinstance(part, ToolAvailabilityDeltaPart) else part
+
+
+class FoundToolsObserver(UntoldToolsObserver):
+    """Of spans of Pydantic AI's loop, which do not say that a tool was hidden until a search found it: the search's
+    answer tells the model of it, and no message does."""
+
+    def _as_told(self, part: ModelRequestPart) -> ModelRequestPart | None:
+        if not isinstance(part, ToolAvailabilityDeltaPart):
+            return part
+        added = [name for name in part.tools_added if name not in self._found]
+        return replace(part, tools_added=added) if added else None
+
+    @cached_property
+    def _found(self) -> frozenset[str]:
+        recorded = self._transcript.recorded
+        return frozenset() if recorded is None else found_by_search(recorded)
 
 
 class OtherLoopObserver(UntoldToolsObserver):

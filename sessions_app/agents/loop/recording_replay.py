@@ -20,7 +20,7 @@ from sessions_app.agents.loop.library import dump_output, load_messages
 from sessions_app.agents.loop.native_tools import is_tool_search, native_tools
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.openai_observer import OpenAIObserver
-from sessions_app.agents.loop.other_loops import OtherLoopObserver, UntoldToolsObserver
+from sessions_app.agents.loop.other_loops import FoundToolsObserver, OtherLoopObserver, UntoldToolsObserver
 from sessions_app.agents.loop.outcomes import (
     FixtureNotFound,
     Paused,
@@ -49,7 +49,7 @@ from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.replay.proof import TAKEN
 from sessions_app.core.replay.told_twice import other_instructions
-from sessions_app.core.run import USAGE_LIMITS, ErrorInfo, ModelCall, Run, broke_off_at
+from sessions_app.core.run import SPANS, USAGE_LIMITS, ErrorInfo, ModelCall, Run, broke_off_at
 
 Progress = Callable[[int, int], None]
 
@@ -168,7 +168,8 @@ def _observer(
         return OpenAIObserver(plan, model, stage, transcript, book)
     if is_of_another_loop(plan.run):
         return OtherLoopObserver(model, stage, transcript, book)
-    made = Observer if are_new_tools_told(plan.run) else UntoldToolsObserver
+    of_library = FoundToolsObserver if plan.run.source_format == SPANS else Observer
+    made = of_library if are_new_tools_told(plan.run) else UntoldToolsObserver
     return made(
         model,
         stage,

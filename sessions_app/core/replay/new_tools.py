@@ -19,6 +19,14 @@ def are_new_tools_told(run: Run) -> bool:
     return not (is_of_another_loop(run) or is_before)
 
 
+def found_by_search(run: Run) -> frozenset[str]:
+    """The tools that were named by the answers of a search for hidden ones."""
+    answers = (call.result.parsed for _, call in run.tool_calls if call.result is not None)
+    lists = (answer.get("discovered_tools") for answer in answers if isinstance(answer, dict))
+    found = (tool for each in lists if isinstance(each, list) for tool in each if isinstance(tool, dict))
+    return frozenset(name for tool in found if isinstance(name := tool.get("name"), str))
+
+
 def at_tools(run: Run, found: Mismatch | None) -> Mismatch | None:
     """Spans say which tools a request offered. Where they lack the message that follows from these, it is the tools
     that do not fit: no request was sent with that message."""
