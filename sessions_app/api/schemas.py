@@ -331,9 +331,21 @@ class Progress(Answer):
     total: int
 
 
+class Unproven(Answer):
+    code: Literal["recorded_for_another_request", "by_hand", "rule", "no_difference"] = Field(
+        description="Recorded answers were given to other requests; a person or a rule wrote the outcome; or it is the "
+        "recorded outcome, and the change made no difference."
+    )
+    sentence: str
+
+
 class Expectation(Answer):
     words: str
     met: bool | None = Field(description="null before the end, and where only a person can say.")
+    unproven: Unproven | None = Field(
+        description="Why the outcome proves nothing about the agent, whatever `met` says; null where it follows from "
+        "the change."
+    )
 
 
 class ReplayBody(Answer):

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from sessions_app.core.errors import RecordError
+from sessions_app.core.fork.expected_words import unproven_json
 from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.json_text import load_strict
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -189,13 +190,19 @@ def replay_body(replay: Replay) -> JsonObject:
 
 
 def _asked_of(replay: Replay) -> JsonObject:
-    words = expectation_words(replay)
     return {
         "at_step": replay.order.get("at_step"),
         "changes": replay.order.get("changes") or [],
         "hypothesis": replay.order.get("hypothesis"),
-        "expectation": {"words": words, "met": replay.expectation_met} if words else None,
+        "expectation": _expectation(replay),
     }
+
+
+def _expectation(replay: Replay) -> JsonObject | None:
+    words = expectation_words(replay)
+    if not words:
+        return None
+    return {"words": words, "met": replay.expectation_met, "unproven": unproven_json(replay.unproven_source)}
 
 
 def fork_item(row: ForkRow) -> JsonObject:

@@ -37,7 +37,7 @@ def test_a_fork_is_asked_for_and_read(full):
     assert answer.json() == {"replay_id": body["replay_id"], "fork_id": body["fork_id"]}
     assert (body["state"], body["mode"], body["queue"], body["run_of"]) == ("queued", "fork", "replays", "cancel_5521")
     assert (body["at_step"], body["changes"], body["expect"]) == (2, [EMPTY_ANSWER], {"contains": "sorry"})
-    assert body["expectation"] == {"words": 'the outcome contains "sorry"', "met": None}
+    assert body["expectation"] == {"words": 'the outcome contains "sorry"', "met": None, "unproven": None}
     assert (body["hypothesis"], body["agent"], body["stopped_at"], body["sources"]) == (
         "It asks again.",
         None,
@@ -45,6 +45,29 @@ def test_a_fork_is_asked_for_and_read(full):
         {},
     )
     assert body["parent_digest"] == full.get(RUN).json()["digest"]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("recorded_for_another_request", "Old model answers were reused"),
+        ("by_hand", "The outcome was written by hand"),
+        ("rule", "A rule gave the outcome"),
+        ("no_difference", "The change made no difference"),
+    ],
+)
+@pytest.mark.parametrize("met", [True, False])
+def test_an_outcome_that_proves_nothing_has_its_reason_as_a_field(full, source, reason, met):
+    replay = queued(full)
+    Replay.objects.update(
+        state="done", verdict="diverged", expectation_met=met, facts={"expectation": {"met": met, "source": source}}
+    )
+    unproven = {"code": source, "sentence": f"{reason}: it proves nothing about the agent"}
+    said = {"words": 'the outcome contains "sorry"', "met": met, "unproven": unproven}
+
+    assert full.get(f"/api/v1/replays/{replay.replay_id}").json()["expectation"] == said
+    assert full.get(f"{RUN}/forks").json()["items"][0]["expectation"] == said
+    assert full.get(f"/api/v1/replays/{replay.replay_id}/report").json()["replay"]["fork"]["unproven"] == unproven
 
 
 def test_null_in_a_change_is_a_value(full):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run, Step, StepSource, ToolCall
 
 Unproven = StepSource | Literal["no_difference"]
@@ -61,6 +62,15 @@ def with_source(words: str, source: Unproven | None) -> str:
     return words if source is None else f"{words}, {UNPROVEN[source]}"
 
 
-def proves_nothing(source: Unproven) -> str:
+def met_but_proves_nothing(source: Unproven) -> str:
     """Of a fork that ended as expected."""
-    return f"{_ENDED[True]}, but {_BUT[source]}: it proves nothing about the agent"
+    return f"{_ENDED[True]}, but {_proves_nothing(source)}".capitalize()
+
+
+def unproven_json(source: Unproven | None) -> JsonObject | None:
+    """Why the outcome proves nothing, whether it is the expected one or not; None where it follows from the change."""
+    return None if source is None else {"code": source, "sentence": _proves_nothing(source).capitalize()}
+
+
+def _proves_nothing(source: Unproven) -> str:
+    return f"{_BUT[source]}: it proves nothing about the agent"

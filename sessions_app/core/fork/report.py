@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sessions_app.core.clipping import shortened
-from sessions_app.core.fork.expected_words import Unproven, ended_in_words, met_in_words, proves_nothing
+from sessions_app.core.fork.expected_words import (
+    Unproven,
+    ended_in_words,
+    met_but_proves_nothing,
+    met_in_words,
+    unproven_json,
+)
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.proof import OutcomeKind, Proof
 
@@ -123,6 +129,7 @@ class ForkFacts:
             "expected": self.expected,
             "met": self.met,
             "seen": self.seen,
+            "unproven": unproven_json(self.unproven_source),
             "steps": [_step_json(step) for step in self.steps],
         }
 
@@ -138,7 +145,7 @@ def fork_in_words(
     if fork.samples is not None:
         return fork.samples.words
     if fork.met and fork.unproven_source:
-        return proves_nothing(fork.unproven_source).capitalize()
+        return met_but_proves_nothing(fork.unproven_source)
     if fork.met is not None:
         return f"{ended_in_words(fork.met, fork.unproven_source).capitalize()}: {_judged(fork)}"
     kind = proof.outcome_kind if proof else None
