@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import json
 import time
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -269,12 +270,23 @@ class _Copies:
     def _handed_over(self, handoff: Agent[Any] | Handoff[Any, Any]) -> Any:
         if isinstance(handoff, Agent):
             return self(handoff)
-        original = handoff.on_invoke_handoff
 
         async def invoke(*arguments: Any) -> Any:
-            return self(await original(*arguments))
+            return self(await handoff.on_invoke_handoff(*arguments))
 
-        return dataclasses.replace(handoff, on_invoke_handoff=invoke)
+        made = copy.copy(handoff)
+        made.on_invoke_handoff = invoke
+        target = _target_of(handoff)
+        if target is not None:  # by which a state that is read again finds its agents
+            made._agent_ref = weakref.ref(self(target))
+        return made
+
+
+def _target_of(handoff: Handoff[Any, Any]) -> Agent[Any] | None:
+    """Known of what the SDK's `handoff` made."""
+    target = getattr(handoff, "_agent_ref", None)
+    agent = None if target is None else target()
+    return agent if isinstance(agent, Agent) else None
 
 
 class FrozenTools(_Copies):

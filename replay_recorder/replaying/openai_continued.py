@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping, Set
 from typing import Any, NoReturn
 
 from agents import Agent, Runner, RunState
-from agents.exceptions import AgentsException
+from agents.exceptions import AgentsException, UserError
 
 from replay_recorder.replaying.openai_agents import FrozenTools, ReplayModel
 from replay_recorder.replaying.openai_items import rows_of_messages
@@ -35,9 +35,7 @@ async def state_before(
     asked, earlier = _earlier(recording)
     decided = _decided(recording, decisions)
     waiting = await _played_up_to(decided.keys(), agent, asked, earlier, arguments)
-    # A state holds the tools of its agent; stored and read again, it has those of another one.
-    stored = waiting.to_json(context_serializer=lambda context: {})
-    state = await RunState.from_json(going_on, stored, context_override={})
+    state = await _of_another_agent(waiting, going_on, recording)
     for item in state.get_interruptions():
         call_id = _call_id(item)
         for_good = _went_on_like_it(recording, item.tool_name, decided)
@@ -46,6 +44,18 @@ async def state_before(
         else:
             state.reject(item, for_good, rejection_message=_words_of_denial(recording, call_id))
     return state
+
+
+async def _of_another_agent(state: RunState[Any, Any], agent: Agent[Any], recording: Recording) -> RunState[Any, Any]:
+    """A state holds the tools of its agent; stored and read again, it has those of another one."""
+    stored = state.to_json(context_serializer=lambda context: {})
+    try:
+        return await RunState.from_json(agent, stored, context_override={})
+    except UserError as error:
+        raise ValueError(
+            f"{recording.run_id} went on from a state in which another agent was at work, and the SDK does not find "
+            f"that agent again ({error}). List it in `handoffs` as it is, or as `handoff(agent)`."
+        ) from error
 
 
 def _went_on_like_it(recording: Recording, tool: str | None, decided: Container[str | None]) -> bool:

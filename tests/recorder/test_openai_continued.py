@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from agents import Agent, Runner, function_tool, tool_input_guardrail
+from agents import Agent, Handoff, Runner, function_tool, handoff, tool_input_guardrail
 from agents.tool_guardrails import ToolGuardrailFunctionOutput
 
 from replay_recorder.replaying.observing import NothingObserved, Replay, Tools, observe
@@ -89,6 +89,53 @@ def test_a_call_that_waited_inside_of_an_agent_as_tool_is_refused_in_words():
 
     with pytest.raises(NothingObserved, match=r"ask \(c0\) waited for a person.*its state was not recorded"):
         observe(Replay(read_recording(record), OwnAgent(agents[-1])))
+
+
+# --- agents that are handed over to -------------------------------------------------------------
+
+
+@function_tool(needs_approval=True)
+async def refund(order: str) -> str:
+    return f"{order} is paid back"
+
+
+def refunding_behind(make: Callable[[Agent[Any]], Any]) -> Agent[Any]:
+    """One agent hands over to another one, which waits; `make` is how it is listed."""
+    second = agent([calls("refund", '{"order": "A"}', "c1")], [says("Done.")], tools=[refund])
+    second.name = "Refunds"
+    return agent([calls("transfer_to_refunds", "{}", "c0")], handoffs=[make(second)])
+
+
+async def _approved(own: Agent[Any]) -> None:
+    state = (await run(own)).to_state()
+    for item in state.get_interruptions():
+        state.approve(item)
+    await Runner.run(own, state)
+
+
+def by_hand(target: Agent[Any]) -> Handoff[Any, Any]:
+    """As the SDK's `handoff` does not make it: it does not tell to whom it leads."""
+
+    async def hand_over(context: Any, sent: str) -> Agent[Any]:
+        return target
+
+    return Handoff("transfer_to_refunds", "Refunds.", {}, hand_over, target.name)
+
+
+@pytest.mark.parametrize("make", [lambda target: target, handoff], ids=["agent", "handoff"])
+def test_a_run_that_went_on_behind_a_handoff_reproduces(make: Callable[[Agent[Any]], Any]):
+    own = refunding_behind(make)
+    record = recorded(lambda: _approved(own))[1]
+
+    assert ended(record, refunding_behind(make), "frozen") == ("reproduced", None, None)
+    assert ended(record, refunding_behind(make), "run") == ("reproduced", None, None)
+
+
+def test_a_run_that_went_on_behind_a_handoff_that_leads_nowhere_known_is_refused_in_words():
+    record = recorded(lambda: _approved(refunding_behind(by_hand)))[1]
+
+    with pytest.raises(NothingObserved, match=r"does not find that agent again.*as `handoff\(agent\)`"):
+        observe(Replay(read_recording(record), OwnAgent(refunding_behind(by_hand))))
 
 
 # --- an agent that changed, and other decisions ------------------------------------------------
