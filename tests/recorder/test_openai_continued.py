@@ -14,6 +14,8 @@ from replay_recorder.replaying.observing import NothingObserved, Replay, Tools, 
 from replay_recorder.replaying.own_agent import OwnAgent
 from replay_recorder.replaying.recording import read_recording
 from sessions_app.core.formats.native import parse_native
+from sessions_app.core.replay.fixture_book import NO_LONGER_WAITS
+from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.own_machine import judge_observed
 from tests.recorder import openai_scenarios as scenarios
 from tests.recorder.openai_playing import Record, agent, bytes_of, calls, one_record, recorded, run, says, streamed
@@ -196,6 +198,19 @@ def test_the_decision_on_a_call_can_be_another_one(was_approved: bool, tools: To
 def test_an_agent_that_does_not_wait_any_more_is_told_so():
     with pytest.raises(NothingObserved, match=r"refund \(c1\) waited for a person, and your agent of today does not"):
         observe(Replay(read_recording(decided(is_approved=True)), OwnAgent(refunding(needs_approval=False))))
+
+
+@pytest.mark.parametrize(("tools", "now"), [("frozen", NO_LONGER_WAITS), ("run", "success")])
+def test_a_call_that_waited_and_does_not_wait_any_more_differs_in_that(tools: Tools, now: str):
+    record = one_record(lambda: run(refunding([calls("refund", '{"order": "A"}', "c1")])))
+    own = refunding(needs_approval=False)
+
+    observed = observe(Replay(read_recording(record), OwnAgent(own), tools))
+    result, _ = judge_observed(parse_native(bytes_of(record)), parse_native(observed), tools=tools, run_id="again")
+
+    assert result.verdict == "diverged"
+    assert result.divergence == Divergence(step=2, path="outcome", recorded="unapproved", replayed=now)
+    assert result.facts["own_code"] == []
 
 
 @pytest.mark.parametrize(

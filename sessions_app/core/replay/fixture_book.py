@@ -199,6 +199,10 @@ def _read_as_python(arguments: JsonValue) -> JsonValue:
 _strictly = json.JSONEncoder(allow_nan=False).encode
 
 
+NO_LONGER_WAITS = "it no longer waits: the call reaches the tool now"
+"""Of a call that was left open for somebody outside of the run."""
+
+
 def reached_words(fixture: Fixture) -> str:
     """What became of a call that nothing ends in front of its tool any more."""
     is_of_arguments = (fixture.call.retry or {}).get("cause") == "validation_error"

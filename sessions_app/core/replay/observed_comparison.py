@@ -13,6 +13,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import has_run, is_told, said_of
 from sessions_app.core.replay.asked_model import asked_in, first_other
 from sessions_app.core.replay.fixture_book import (
+    NO_LONGER_WAITS,
     FixtureMiss,
     is_same_call,
     missing,
@@ -31,6 +32,7 @@ from sessions_app.core.replay.ran_with import first_other as first_given
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
 from sessions_app.core.replay.tool_http import observed_http, observed_miss, observed_output_miss
 from sessions_app.core.run import (
+    WAITING,
     Fixture,
     ModelCall,
     Step,
@@ -166,6 +168,8 @@ class ObservedComparison:
         reached = reached_words(fixture) if is_stop(pair) and fixture.ended_before_tool else None
         if found is not None and found.path == "result" and reached is not None:
             found = replace(found, rebuilt=reached)
+        elif found is not None and found.path == "result" and is_stop(pair) and recorded.outcome in WAITING:
+            found = Mismatch(path="outcome", recorded=recorded.outcome, rebuilt=NO_LONGER_WAITS)
         request = observed_miss(pair.observed, self.pairs.recorded, pair.recorded) if self.tools == "run" else None
         if request is not None and found is not None and not found.path.startswith("arguments"):
             miss = missing(call.tool_name, call.call_id, recorded_arguments(call.arguments), [fixture])
