@@ -16,6 +16,8 @@ TOLD = "recorder.ran_with"
 FIELDS = ("ran_with", "ran_with_unknown")
 APPROVED = "approved_arguments"
 """Field of a step: the arguments that whoever approved the call had it run with. A replay approves it with the same."""
+OF_APPROVAL = (APPROVED, "approved_tool")
+"""Those fields of a step that tell what whoever decided on the call had run in place of what the model asked for."""
 
 
 def is_told(run: Run) -> bool:

@@ -533,6 +533,23 @@ def test_a_graph_in_which_somebody_edited_a_call_goes_on(name, arguments, said):
     assert (value(edited.arguments), told) == ({"order_id": "ORD-5522"}, {"approved_arguments": arguments, **said})
     assert_reproduced(second)
     assert replayed(encode_native(second))[0].facts["proof"]["requests"]["reason"] != _MADE_BY_CODE
+    for field in told:
+        other = with_other_extra(second, step.index, field)
+        found = [compare_runs(second, other).divergence, compare_runs(replay_of(second), other).divergence]
+        assert [each and each.path for each in found] == [field, field]
+
+
+def with_other_extra(run: Run, index: int, field: str) -> Run:
+    """With something else in a field of this step."""
+    record = json.loads(encode_native(run))
+    record["steps"][index - 1][field] = "another"
+    return parse_native(json.dumps(record).encode())
+
+
+def replay_of(run: Run) -> Run:
+    made = replayed(encode_native(run))[1]
+    assert made is not None
+    return made
 
 
 _MADE_BY_CODE = "code that did not run made the prompt of the input"

@@ -23,8 +23,8 @@ from sessions_app.core.compare.requests import NewMessages, RunMessages
 from sessions_app.core.compare.strict import Interner, same_json
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.ran_with import APPROVED, both_given, has_run, said_of
 from sessions_app.core.ran_with import FIELDS as GIVEN
+from sessions_app.core.ran_with import OF_APPROVAL, both_given, has_run, said_of
 from sessions_app.core.run import (
     AgentCall,
     Chunk,
@@ -42,7 +42,7 @@ from sessions_app.core.run import (
 )
 from sessions_app.core.state import PatchError, after_steps
 
-_SAID = ("agent", "decision", "returned", "handoff", "tool_ran", APPROVED, "waited_for", "waits_with")
+_SAID = ("agent", "decision", "returned", "handoff", "tool_ran", *OF_APPROVAL, "waited_for", "waits_with")
 
 
 class RunStates:
@@ -232,7 +232,7 @@ class StepComparer:
 
     def _is_told(self, name: str, *steps: Step) -> bool:
         """Whether a step that does not say it had none of it."""
-        if name == APPROVED:
+        if name in OF_APPROVAL:
             return all(run.source_format == "native" for run in self.runs)
         are_known = name == "waits_with" and all(tool_ran(step) is not None for step in steps)
         return are_known or self.are_of_one_recorder

@@ -11,7 +11,7 @@ from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.ran_with import APPROVED, TOLD
+from sessions_app.core.ran_with import OF_APPROVAL, TOLD
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import attempts
 from sessions_app.core.replay.produce import parameters_in_shape, played_back, source_of, spelled_as
@@ -279,7 +279,7 @@ class _Builder:
         """What a person approved the call with, unless the fork decides otherwise on it."""
         call = recorded.call if recorded is not None else None
         is_decided = isinstance(call, ToolCall) and call.call_id in self._plan.replay.decisions
-        return {} if recorded is None or is_decided else {n: v for n, v in recorded.extra.items() if n == APPROVED}
+        return {} if recorded is None or is_decided else {n: v for n, v in recorded.extra.items() if n in OF_APPROVAL}
 
     def _state(self, recorded: Step | None, seen: ObservedRequest | ObservedCall) -> StateChange | None:
         """Where snapshots tell of it, they do so for the steps before them."""

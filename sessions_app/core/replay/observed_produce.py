@@ -8,7 +8,7 @@ from dataclasses import replace
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.guardrails import guardrail_fields
 from sessions_app.core.payload import JsonObject, Payload
-from sessions_app.core.ran_with import APPROVED, TOLD, is_told, said_of, told_of
+from sessions_app.core.ran_with import OF_APPROVAL, TOLD, is_told, said_of, told_of
 from sessions_app.core.replay.asked_model import asked_in
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed_comparison import ObservedComparison, is_same_answer
@@ -154,7 +154,7 @@ class _Produced:
 def _said(step: Step, tools: Tools) -> JsonObject:
     """What a recorder says beside the messages; of a frozen tool, which ends as it ended then, that it was come to."""
     told = told_of(step) if tools == "run" or tool_ran(step) is False else {}
-    kept = {name: step.extra[name] for name in (RAW, APPROVED) if name in step.extra}
+    kept = {name: step.extra[name] for name in (RAW, *OF_APPROVAL) if name in step.extra}
     return said_of(step) | told | kept | dict.fromkeys(sorted(sent_otherwise(step)), True)
 
 

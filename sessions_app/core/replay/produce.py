@@ -14,7 +14,7 @@ from sessions_app.core.compare.facts import is_spelled_as_text
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.ran_with import APPROVED
+from sessions_app.core.ran_with import OF_APPROVAL
 from sessions_app.core.ran_with import TOLD as TOLD_OF_ARGUMENTS
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
@@ -111,7 +111,8 @@ class _Rebuilt:
             if rebuilt is not None:
                 made[step.index] = rebuilt.source
                 state = self._state(step)
-                told = {name: step.extra[name] for name in (*TOLD, RAW, APPROVED, CALLED_BY_CODE) if name in step.extra}
+                names = (*TOLD, RAW, *OF_APPROVAL, CALLED_BY_CODE)
+                told = {name: step.extra[name] for name in names if name in step.extra}
                 told |= self._given(step)
                 yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=state, extra=told)
 
