@@ -42,7 +42,7 @@ _WRAPPERS = ("content", "kind", "part_kind", "parts", "text", "value")
 
 def place_in_words(path: str) -> str:
     """Where two runs part, for a headline; the path itself stands in the details."""
-    root, *below = _segments(path) or [path]
+    root, *below = segments(path) or [path]
     if root == "messages" and below and isinstance(below[0], int):
         return _inside(f"message {below[0] + 1}", below[1:])
     if root in _NAMED and below and isinstance(below[0], str):
@@ -55,7 +55,8 @@ def _inside(whole: str, below: list[str | int]) -> str:
     return f"{keys[-1]} in {whole}" if keys else whole
 
 
-def _segments(path: str) -> list[str | int]:
+def segments(path: str) -> list[str | int]:
+    """The keys and positions of a path."""
     return [_segment(found) for found in _SEGMENT.finditer(path)]
 
 

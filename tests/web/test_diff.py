@@ -36,11 +36,19 @@ def pair(shop):
     load_record(shop, run_id="b", session_id="s", model="sonnet-4-2511", steps=other)
 
 
+def lead_of(page):
+    return match(r'<p class="story">(.*?)</p>', page)
+
+
+def words_of(page):
+    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
+
+
 def test_the_first_divergence_is_a_sentence_with_its_field(pair, bob):
     page = diff_of(bob, "a", "b")
 
-    assert "First divergence, at step 4" in page
-    assert "args.user_id  absent  →  &quot;u_7710&quot;" in page
+    assert lead_of(page) == "Step 4, lookup: argument user_id absent → &quot;u_7710&quot;"
+    assert '<span title="args.user_id">argument user_id</span>' in page
 
 
 def test_a_step_that_a_replay_did_not_come_to_has_one_number_and_its_end_is_told(shop, bob):
@@ -51,9 +59,9 @@ def test_a_step_that_a_replay_did_not_come_to_has_one_number_and_its_end_is_told
         verdict="fixture_missing", stopped_at={"step": 2},
     )  # fmt: skip
 
-    page = " ".join(re.sub(r"<[^>]+>", " ", diff_of(bob, "a", "b")).split())
+    page = words_of(diff_of(bob, "a", "b"))
 
-    assert "step 2 lookup(" in page
+    assert "Step 2: only A calls lookup(y)" in page
     assert "steps[1] " not in page.partition("B is replay")[0]
     assert "B is replay #1: fixture missing at step 2" in page
 
@@ -68,13 +76,77 @@ def test_where_the_questions_differ_what_does_not_follow_from_that_leads(shop, b
     asked("b", "ORD-2", "ORD-2", "u_1")
     asked("c", "ORD-2", "ORD-9", "u_1")
 
-    same, wrong = (" ".join(re.sub(r"<[^>]+>", "", diff_of(bob, "a", right)).split()) for right in "bc")
+    same, wrong = (diff_of(bob, "a", right) for right in "bc")
 
-    assert "The questions differ:" in same
-    assert 'step=1#p0"' in diff_of(bob, "a", "c")
-    assert "Everything else that differs follows from that." in same
-    assert "First difference that does not follow from it, at step 1" in wrong
-    assert "the answer of look, order: &quot;ORD-1&quot; → &quot;ORD-9&quot;" in wrong
+    assert "The questions differ: ORD-1 → ORD-2." in same
+    assert lead_of(same) == "All that differs follows from the questions"
+    assert 'step=1#p0"' in wrong
+    assert lead_of(wrong) == "Step 1, look: tool answer, order &quot;ORD-1&quot; → &quot;ORD-9&quot;"
+
+
+def test_where_the_questions_differ_another_call_leads_and_not_what_was_found_for_them(shop, bob):
+    def asked(run_id, order, days, more):
+        look = tool_step("look", arguments={"order": order}, result={"order": order, "days": days, "ref": f"rf_{days}"})
+        said = f"Cancel {order}{more}"
+        refund = tool_step("refund", arguments={"order": order})
+        check = [tool_step("check", arguments={"q": "30 days"})] if run_id == "a" else []
+        load_record(shop, run_id=run_id, session_id=run_id, input=said, steps=[look, *check, refund])
+
+    asked("a", "ORD-1", 12, "?")
+    asked("b", "ORD-2", 74, ", please, for it is for my daughter.")
+
+    page = diff_of(bob, "a", "b")
+
+    assert lead_of(page) == "Step 2: only A calls check(30 days)"
+    assert "Step 1, look: tool answer, days 12 → 74" in page
+    assert "The questions differ: ORD-1 → ORD-2." in page
+    assert page.count("<summary>follows from the question: ") == 2
+    assert 'step=2#p1"' in page
+
+
+def tool_called(name, **properties):
+    schema = {"type": "object", "properties": properties}
+    return {"name": name, "description": "Looks.", "parameters_json_schema": schema}
+
+
+def test_the_definition_of_a_tool_is_named_and_shown_as_its_signature(shop, bob):
+    look, track = tool_called("look", order={"type": "string"}), tool_called("track", parcel={"type": "string"})
+    wide = tool_called("look", order={"type": "string"}, user={"type": "string"})
+    for name, tools in {"a": [look], "b": [look, track], "c": [wide]}.items():
+        steps = [model_step(tools=list(range(len(tools))))]
+        load_record(shop, run_id=name, session_id=name, tools=tools, steps=steps)
+
+    more, other = diff_of(bob, "a", "b"), diff_of(bob, "a", "c")
+
+    assert lead_of(more) == "Step 1: only B offers the tool track to sonnet-4"
+    assert "Set-up differs: tool track only in B." in more
+    assert "track(parcel): Looks." in more
+    assert "parameters_json_schema" not in words_of(more)
+    assert lead_of(other) == "Step 1: the tool look is defined differently: parameter user"
+
+
+def test_a_run_that_waits_for_an_answer_says_so_where_it_has_no_steps(shop, bob):
+    load_record(shop, run_id="a", steps=[tool_step(arguments={"q": i}) for i in range(3)], output="done")
+    steps = [tool_step(arguments={"q": 0}), tool_step("other", source="unknown", result=None)]
+    load_record(shop, run_id="b", session_id="s2", steps=steps, status="cut_off", output=None)
+
+    page = diff_of(bob, "a", "b")
+
+    assert lead_of(page) == "Step 2: A calls lookup(1); B calls other(x), and stops there"
+    assert "B stopped at step 2, without an answer" in page
+    assert "no such step in B" not in page
+    assert page.count('<span class="soft">B stopped at step 2</span>') == 2
+    assert "stopped here</span>" in page
+
+
+def test_fields_that_one_run_did_not_capture_are_one_line_of_their_step(shop, bob):
+    told = model_step(answered_model="sonnet-4-2510", finish_reason="stop")
+    load_record(shop, run_id="a", steps=[told, tool_step()])
+    load_record(shop, run_id="b", session_id="s2", steps=[model_step(), tool_step(result={"found": 2})])
+
+    page = diff_of(bob, "a", "b")
+
+    assert "not captured in B, so not comparable: model that answered, finish reason" in page
 
 
 def told_again(status, *, inner):
@@ -93,10 +165,10 @@ def test_what_follows_from_a_difference_is_folded_and_told_in_three_lines(shop, 
     assert page.count('<details class="follows">') == 2
     assert "follows from step 1: 1 place<" in page
     ticket = match(r'aria-label="For a ticket">(.*?)</pre>', page).splitlines()
-    assert ticket[0] == "a against b: 3 of 3 steps differ"
-    assert ticket[1].startswith("Step 1, look: result.text")
-    assert ticket[1].endswith("; 2 other places follow from it")
-    assert ticket[2] == "http://testserver/p/shop/diff/a...b"
+    assert ticket[0] == "a (A) against b (B): 3 of 3 steps differ"
+    assert ticket[1] == "Step 1, look: tool answer, text &quot;on its way&quot; → &quot;delivered&quot;"
+    assert ticket[-1] == "http://testserver/p/shop/diff/a...b"
+    assert "2 other places follow from the first difference" in page
 
 
 def test_what_only_one_run_has_is_folded_where_it_is_told_again(shop, bob):

@@ -325,7 +325,3 @@ def test_long_equal_text_is_cut_between_changes():
     assert len(gaps) == 1
     assert gaps[0].elided > 2000
     assert sum(len(bit.text) for bit in field.left) < 400
-
-
-def test_a_long_path_may_break_at_its_joints():
-    assert field_of("parameters.tools[0].name", 1, 2).path_parts == ["parameters.", "tools", "[0].", "name"]

@@ -43,8 +43,8 @@ def test_each_field_shows_three_values_and_marks_what_differs(trio, bob):
 
 
 def test_it_is_said_in_words_which_run_goes_another_way(trio, bob):
-    assert "B same as A, C changes at step 2" in diff_of(bob, "a", "a", third="c")
-    assert "B changes at step 2, C changes at step 2" in diff_of(bob, "a", "b", third="c")
+    assert "B is the same as A, C parts from A at step 2" in diff_of(bob, "a", "a", third="c")
+    assert "B parts from A at step 2, C parts from A at step 2" in diff_of(bob, "a", "b", third="c")
 
 
 def test_what_is_the_same_in_all_three_is_folded(trio, bob):

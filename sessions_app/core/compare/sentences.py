@@ -27,21 +27,6 @@ def divergence_sentence(comparison: Comparison) -> str:
     return f"{_place(found)}  {left}  →  {right}{note}"
 
 
-def ticket_lines(comparison: Comparison, told_again: int, address: str) -> list[str]:
-    """Three lines for a ticket: what was compared, where it parts, and where to look."""
-    counted = comparison.counted
-    differ = sum(pair.status != "same" for pair in counted)
-    found = comparison.divergence
-    step = None if found is None else found.left_step or found.right_step
-    sentence = divergence_sentence(comparison)
-    where = sentence if step is None or _is_whole_step(found) else f"Step {step.index}, {sentence}"
-    again = (
-        f"; {_count(told_again, 'other place')} follow{'s' if told_again == 1 else ''} from it" if told_again else ""
-    )
-    runs = f"{comparison.left.run_id} against {comparison.right.run_id}"
-    return [f"{runs}: {differ:,} of {_count(len(counted), 'step')} differ", where + again, address]
-
-
 def agreement_sentence(comparison: Comparison) -> str:
     """How much was compared and found the same, and what could not be."""
     steps = _count(sum(not pair.is_unplayed for pair in comparison.counted), "step")

@@ -9,9 +9,11 @@ from itertools import groupby
 from sessions_app.core.clipping import clipped
 from sessions_app.core.compare.consequences import Causes, causes
 from sessions_app.core.compare.facts import Fact
-from sessions_app.core.compare.json_diff import Difference
+from sessions_app.core.compare.field_words import field_words, tool_names, tool_names_of
+from sessions_app.core.compare.json_diff import MISSING, Difference
 from sessions_app.core.compare.runs import Comparison, StepPair
 from sessions_app.core.compare.sentences import call_text, value_text
+from sessions_app.core.compare.summary import follows_from_question, stop_words
 from sessions_app.core.run import Step
 from sessions_app.web.render.changes import Field, field_of
 
@@ -51,6 +53,8 @@ class Side:
     name: str
     call: str
     has_error: bool
+    is_stop: bool
+    """Whether the run waits here for an answer that nothing knows."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,8 +78,14 @@ class ShownPair:
     left: Side | None
     right: Side | None
     fields: tuple[Field, ...]
+    absent: str = ""
+    """Of a step that stands alone: why the other run has none."""
     more_fields: int = 0
     follows: tuple[Follows, ...] = ()
+    of_question: tuple[Field, ...] = ()
+    """Differences that follow from what the runs were asked: folded."""
+    uncaptured: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Letter of a run, and what of this step it did not capture."""
     has_more: bool = False
     moved_to: int | None = None
     mark: str = ""
@@ -108,6 +118,8 @@ class Alone:
     total: int
     is_end: bool
     """Whether this run goes on where the other one has ended."""
+    stop: str
+    """Of the other run, where it waits for an answer."""
     is_open: bool
 
 
@@ -116,6 +128,7 @@ class ShownFact:
     """One fact of both runs."""
 
     name: str
+    words: str
     status: str
     left: str | None
     right: str | None
@@ -143,7 +156,7 @@ class ShownComparison:
     inner_changed: int
     """Inner steps of a framework that are not the same, which no count counts."""
     told_again: int
-    """Places that follow from the first divergence."""
+    """Places that follow from the difference that leads."""
     first_change: int | None
     """Anchor of the row where the runs part."""
     before: int | None
@@ -185,15 +198,20 @@ class Ruler:
 
 
 def shown_comparison(
-    comparison: Comparison, chosen: Chosen, mark_of: Callable[[StepPair], str] = lambda pair: ""
+    comparison: Comparison,
+    chosen: Chosen,
+    mark_of: Callable[[StepPair], str] = lambda pair: "",
+    lead: int | None = None,
 ) -> ShownComparison:
+    """`lead` is the number of the row that the page leads with."""
     rows = _rows(comparison.steps)
     caused = causes(comparison.steps)
     if chosen.only_changes:
         rows = [row for row in rows if not isinstance(row, _SameRows)]
     start = _start(rows, chosen)
     page = rows[start : start + ROWS]
-    facts = [_fact(fact) for fact in comparison.facts if fact.is_captured]
+    tools = tool_names_of(comparison.left), tool_names_of(comparison.right)
+    facts = [_fact(fact, tools) for fact in comparison.facts if fact.is_captured]
     changed = [row for row in rows if isinstance(row, _OneRow)]
     marks = [mark_of(row.pair) for row in changed]
     differing = [row for row in rows if not isinstance(row, _SameRows)]
@@ -204,11 +222,11 @@ def shown_comparison(
         facts_words=_facts_in_words(comparison.facts),
         same_facts=tuple(fact for fact in facts if fact.status == "same"),
         has_ignored_facts=any(fact.is_ignored for fact in facts),
-        bare_facts=tuple(fact.name for fact in comparison.facts if not fact.is_captured),
-        rows=_with_marks([_drawn(row, comparison.steps, caused, chosen.step) for row in page], names, chosen.viewed),
+        bare_facts=tuple(field_words(fact.name) for fact in comparison.facts if not fact.is_captured),
+        rows=_with_marks([_drawn(row, comparison, caused, chosen.step) for row in page], names, chosen.viewed),
         counts=_counts(comparison.counted),
         inner_changed=sum(pair.status != "same" for pair in comparison.steps if not pair.is_counted),
-        told_again=_told_again(comparison, caused),
+        told_again=sum(cause == lead for cause in caused.values()),
         first_change=first,
         before=max(0, start - ROWS) if start else None,
         after=start + ROWS if start + ROWS < len(rows) else None,
@@ -336,29 +354,35 @@ def _counts(pairs: tuple[StepPair, ...]) -> dict[str, int]:
     return counts
 
 
-def _told_again(comparison: Comparison, caused: Causes) -> int:
-    found = comparison.divergence
-    if found is None:
-        return 0
-    pairs = enumerate(comparison.steps)
-    first = next((n for n, pair in pairs if pair.left is found.left_step and pair.right is found.right_step), None)
-    return sum(cause == first for cause in caused.values())
-
-
-def _drawn(row: _Row, pairs: tuple[StepPair, ...], caused: Causes, step: int | None) -> ShownPair | Same | Alone:
+def _drawn(row: _Row, comparison: Comparison, caused: Causes, step: int | None) -> ShownPair | Same | Alone:
     if isinstance(row, _AloneRows):
-        return _alone(row, pairs, step)
-    return _same(row) if isinstance(row, _SameRows) else _pair(row, pairs, caused)
+        return _alone(row, comparison, step)
+    return _same(row) if isinstance(row, _SameRows) else _pair(row, comparison, caused)
 
 
-def _alone(row: _AloneRows, pairs: tuple[StepPair, ...], step: int | None) -> Alone:
+def _absent(pair: StepPair, number: int, comparison: Comparison) -> str:
+    """`B stopped at step 4` where that is the reason, `B has ended`, or `no such step in B`."""
+    if pair.left is not None and pair.right is not None:
+        return ""
+    letter, run, side = ("A", comparison.left, "left") if pair.left is None else ("B", comparison.right, "right")
+    if any(step.source == "unknown" for step in pair.alone):
+        return f"{letter} did not ask for this"
+    later = (getattr(each, side) for each in comparison.steps[number + 1 :])
+    if any(step is not None and step.source != "unknown" for step in later):
+        return f"no such step in {letter}"
+    return f"{letter} {stop_words(run) or 'has ended'}"
+
+
+def _alone(row: _AloneRows, comparison: Comparison, step: int | None) -> Alone:
+    absent = _absent(row.pairs[-1], row.number + len(row.pairs) - 1, comparison)
     sides = (side_of(pair.left or pair.right) for pair in row.pairs[:LISTED])
     return Alone(
         number=row.number,
         letter="A" if row.status == "only_left" else "B",
         steps=tuple(side for side in sides if side is not None),
         total=len(row.pairs),
-        is_end=row.number + len(row.pairs) == len(pairs),
+        is_end=row.number + len(row.pairs) == len(comparison.steps),
+        stop=absent if "stopped" in absent else "",
         is_open=step is not None and _holds(row, step),
     )
 
@@ -377,29 +401,58 @@ def _same(row: _SameRows) -> Same:
     )
 
 
-def _pair(row: _OneRow, pairs: tuple[StepPair, ...], caused: Causes) -> ShownPair:
-    pair = row.pair
+def _pair(row: _OneRow, comparison: Comparison, caused: Causes) -> ShownPair:
+    pair, pairs = row.pair, comparison.steps
     own: list[Difference] = []
+    asked: list[Difference] = []
     again: dict[int, list[Difference]] = {}
+    is_asked = follows_from_question(comparison)
     for at, found in enumerate(pair.differences):
         cause = caused.get((row.number, at))
-        (own if cause is None else again.setdefault(cause, [])).append(found)
+        if is_asked(found):
+            asked.append(found)
+        elif not _uncaptured_in(found):
+            (own if cause is None else again.setdefault(cause, [])).append(found)
     return ShownPair(
         number=row.number,
         status=pair.status,
         left=side_of(pair.left),
         right=side_of(pair.right),
-        fields=tuple(_field(found) for found in own[:FIELDS]),
+        fields=tuple(_field(found, _tools(pair)) for found in own[:FIELDS]),
+        absent=_absent(pair, row.number, comparison),
+        of_question=tuple(_field(found, _tools(pair)) for found in asked[:FIELDS]),
+        uncaptured=_uncaptured(pair),
         more_fields=max(0, len(own) - FIELDS),
-        follows=tuple(_follows(cause, pairs[cause], found) for cause, found in again.items()),
+        follows=tuple(_follows(cause, pairs[cause], found, _tools(pair)) for cause, found in again.items()),
         has_more=pair.has_more,
         moved_to=pair.moved_to,
     )
 
 
-def _follows(cause: int, pair: StepPair, found: list[Difference]) -> Follows:
+Tools = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names of the tools that each side was offered."""
+
+
+def _tools(pair: StepPair) -> Tools:
+    return tool_names(pair.left), tool_names(pair.right)
+
+
+def _uncaptured_in(found: Difference) -> str:
+    """Letter of the run that did not capture the field."""
+    if found.status != "not_comparable" or not (found.note or "").startswith("not captured on the "):
+        return ""
+    return "A" if (found.note or "").endswith("left") else "B"
+
+
+def _uncaptured(pair: StepPair) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    told = [(letter, field_words(found.path)) for found in pair.differences if (letter := _uncaptured_in(found))]
+    by_run = ((letter, tuple(words for of, words in told if of == letter)) for letter in "AB")
+    return tuple((letter, words) for letter, words in by_run if words)
+
+
+def _follows(cause: int, pair: StepPair, found: list[Difference], tools: Tools) -> Follows:
     step = pair.left or pair.right
-    fields = tuple(_field(each) for each in found[:FIELDS])
+    fields = tuple(_field(each, tools) for each in found[:FIELDS])
     return Follows(pair=cause, step=step.index if step else 0, fields=fields, count=len(found))
 
 
@@ -408,19 +461,28 @@ def side_of(step: Step | None) -> Side | None:
     if step is None:
         return None
     shown = clipped(call_text(step), CALL)
-    return Side(index=step.index, kind=step.kind, name=step.name, call=shown, has_error=step.error is not None)
+    return Side(
+        index=step.index,
+        kind=step.kind,
+        name=step.name,
+        call=shown,
+        has_error=step.error is not None,
+        is_stop=step.source == "unknown",
+    )
 
 
-def _field(found: Difference) -> Field:
-    return field_of(found.path, found.left, found.right, note=found.note, status=found.status)
+def _field(found: Difference, tools: Tools) -> Field:
+    names = tools[found.left is MISSING]
+    return field_of(found.path, found.left, found.right, note=found.note, status=found.status, tools=names)
 
 
-def _fact(fact: Fact) -> ShownFact:
-    fields = tuple(_field(found) for found in fact.differences[:FIELDS])
+def _fact(fact: Fact, tools: Tools) -> ShownFact:
+    fields = tuple(_field(found, tools) for found in fact.differences[:FIELDS])
     if fact.status != "same" and not fields:
         fields = (field_of(fact.name, fact.left, fact.right, status=fact.status),)
     return ShownFact(
         name=fact.name,
+        words=field_words(fact.name),
         status=fact.status,
         left=None if fact.left is None else value_text(fact.left),
         right=None if fact.right is None else value_text(fact.right),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from sessions_app.core.compare.consequences import repeated
+from sessions_app.core.compare.field_words import field_words, tool_names, tool_names_of
 from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.compare.runs import Comparison, StepPair
+from sessions_app.core.compare.summary import summary
 from sessions_app.core.compare.three import ThreeValues, Trio, join_differences, join_facts, join_steps
 from sessions_app.core.payload import JsonValue
 from sessions_app.web.diff.comparison import FIELDS, ROWS, Chosen, Side, side_of
@@ -26,7 +29,8 @@ _STATUS = {
 class ThreeField:
     """A field of which at least one run holds something else than the left one."""
 
-    path_parts: tuple[str, ...]
+    path: str
+    words: str
     columns: tuple[Column, ...]
     note: str
 
@@ -102,7 +106,8 @@ def shown_three(second: Comparison, third: Comparison, chosen: Chosen) -> ShownT
     told = _Told(trios)
     rows = [row for row in _rows(trios) if not (chosen.only_changes and row.is_same)]
     start = _start(rows, chosen)
-    facts = [_field(values) for _, found in join_facts(second.facts, third.facts) for values in found]
+    tools = tool_names_of(second.left)
+    facts = [_field(values, tools) for _, found in join_facts(second.facts, third.facts) for values in found]
     changed = [row.number for row in rows if not row.is_same]
     return ShownThree(
         rows=tuple(_drawn(row, told) for row in rows[start : start + ROWS]),
@@ -116,16 +121,15 @@ def shown_three(second: Comparison, third: Comparison, chosen: Chosen) -> ShownT
 
 
 def in_words(second: Comparison, third: Comparison) -> str:
-    """`B same as A, C changes at step 2`."""
+    """`B is the same as A, C parts from A at step 2`."""
     return f"B {_beside_a(second)}, C {_beside_a(third)}"
 
 
 def _beside_a(comparison: Comparison) -> str:
-    found = comparison.divergence
-    step = (found.left_step or found.right_step) if found else None
-    if found is None:
-        return "same as A"
-    return f"changes at step {step.index}" if step else "takes the same steps, with other facts"
+    places = summary(comparison).places
+    if comparison.divergence is None:
+        return "is the same as A"
+    return f"parts from A at step {places[0].step}" if places else "takes the same steps as A"
 
 
 def _rows(trios: list[Trio]) -> list[_Row]:
@@ -188,7 +192,7 @@ def _trio(number: int, told: _Told) -> ShownTrio:
         number=number,
         sides=tuple((letter, side_of(step)) for letter, step in zip("ABC", trio.steps, strict=True)),
         words=tuple(_words(trio)),
-        fields=tuple(_field(values) for values in own[:FIELDS]),
+        fields=tuple(_field(values, tool_names(trio.steps[0])) for values in own[:FIELDS]),
         more_fields=max(0, len(own) - FIELDS),
         follows=tuple(_follows(cause, told.trios[cause], found) for cause, found in again.items() if cause is not None),
     )
@@ -196,7 +200,7 @@ def _trio(number: int, told: _Told) -> ShownTrio:
 
 def _follows(cause: int, trio: Trio, found: list[ThreeValues]) -> FollowingFields:
     letter, step = next((letter, step) for letter, step in zip("ABC", trio.steps, strict=True) if step is not None)
-    fields = tuple(_field(values) for values in found[:FIELDS])
+    fields = tuple(_field(values, tool_names(trio.steps[0])) for values in found[:FIELDS])
     return FollowingFields(row=cause, step=f"{letter} {step.index}", fields=fields, count=len(found))
 
 
@@ -205,13 +209,14 @@ def _words(trio: Trio) -> list[str]:
     return [_STATUS[pair.status].format(letter) for letter, pair in pairs if pair and pair.status != "same"]
 
 
-def _field(values: ThreeValues) -> ThreeField:
+def _field(values: ThreeValues, tools: Sequence[str]) -> ThreeField:
     right, third = values.right, values.third
     beside_right = field_of(values.path, values.left, right) if values.differs[0] else None
     beside_third = field_of(values.path, values.left, third) if values.differs[1] else None
     left = Column(letter="A", bits=_plain(values.left), is_missing=values.left is MISSING, differs=False)
     return ThreeField(
-        path_parts=tuple((beside_right or beside_third or field_of(values.path, "", "")).path_parts),
+        path=values.path,
+        words=field_words(values.path, tools),
         columns=(left, _column("B", right, beside_right), _column("C", third, beside_third)),
         note=values.note or "",
     )

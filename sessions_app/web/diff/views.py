@@ -14,9 +14,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
-from sessions_app.core.compare.headline import headline
 from sessions_app.core.compare.runs import Comparison
-from sessions_app.core.compare.sentences import divergence_sentence, ticket_lines
+from sessions_app.core.compare.summary import summary, ticket_lines
 from sessions_app.core.compare.volatile import ALL_RULES
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.models import Project, Run
@@ -49,17 +48,18 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
         beside = compare(one, third, switched_off=off) if third else None
     except StoredBytesMissing as gone:
         return render(request, "diff/missing.html", frame | {"gone": gone.name}, status=410)
-    shown = shown_comparison(comparison, _chosen(request, one, other), partial(mark_of, one, other))
+    told = summary(comparison)
+    lead = told.places[0].row if told.places else None
+    shown = shown_comparison(comparison, _chosen(request, one, other), partial(mark_of, one, other), lead)
     context = frame | {
         "left_link": run_address(one, project),
         "right_link": run_address(other, project),
         "relation": _relation(one, other, third),
         "made_by": getattr(other, "produced_by", None),
         "comparison": comparison,
-        "sentence": divergence_sentence(comparison),
-        "headline": headline(comparison),
+        "told": told,
         "shown": shown,
-        "ticket": "\n".join(ticket_lines(comparison, shown.told_again, request.build_absolute_uri())),
+        "ticket": "\n".join(ticket_lines(comparison, told, request.build_absolute_uri())),
         **_third(request, project, comparison, beside, third),
         "here": request.GET.urlencode(),
         **_switches(request, project, one, other, off, comparison.ignored),
@@ -85,8 +85,7 @@ def _third(
         return {}
     return {
         "third_link": run_address(third, project),
-        "third_sentence": divergence_sentence(beside),
-        "third_divergence": beside.divergence,
+        "third_told": summary(beside),
         "three_words": in_words(comparison, beside),
         "three": shown_three(comparison, beside, _asked(request)),
     }

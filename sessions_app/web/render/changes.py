@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sessions_app.core.compare.field_words import field_words, signature
 from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.compare.words import Segment, text_difference
 from sessions_app.core.payload import JsonValue
@@ -35,6 +35,8 @@ class Field:
     """A place, and what stands there on either side."""
 
     path: str
+    words: str
+    """The place as people say it."""
     left: tuple[Bit, ...]
     right: tuple[Bit, ...]
     is_left_missing: bool = False
@@ -42,22 +44,26 @@ class Field:
     note: str = ""
     status: str = "changed"
 
-    @property
-    def path_parts(self) -> list[str]:
-        """Where a narrow column may break the path."""
-        return [part for part in re.split(r"(?<=\.)|(?=\[)", self.path) if part]
-
 
 def field_of(
-    path: str, left: JsonValue, right: JsonValue, *, note: str | None = None, status: str = "changed"
+    path: str,
+    left: JsonValue,
+    right: JsonValue,
+    *,
+    note: str | None = None,
+    status: str = "changed",
+    tools: Sequence[str] = (),
 ) -> Field:
+    """`tools` are the names of the tool definitions that the path counts."""
     is_one_sided = left is MISSING or right is MISSING
     told = (_told(left), _told(right)) if is_one_sided else (left, right)
     bits, blocks = _bits(*told)
-    left_out = "" if told == (left, right) else "null and empty fields omitted"
+    is_tool = any(map(signature, (left, right)))
+    left_out = "" if is_tool or told == (left, right) else "null and empty fields omitted"
     notes = [text for text in (note, "too different to compare by words" if blocks else "", left_out) if text]
     return Field(
         path=path,
+        words=field_words(path, tools),
         left=_only(bits, "removed"),
         right=_only(bits, "added"),
         is_left_missing=left is MISSING,
@@ -75,7 +81,7 @@ def _bits(left: JsonValue, right: JsonValue) -> tuple[list[Bit], bool]:
     if isinstance(left, dict | list) and isinstance(right, dict | list):
         found = text_difference(_written(left), _written(right))
         return _shortened(found.segments), found.too_different
-    sides = [Bit(kind="removed", text=_written(left)), Bit(kind="added", text=_written(right))]
+    sides = [Bit(kind="removed", text=_in_short(left)), Bit(kind="added", text=_in_short(right))]
     return [bit for bit in sides if bit.text], False
 
 
@@ -85,6 +91,11 @@ def _told(value: JsonValue) -> JsonValue:
         members = {key: _told(item) for key, item in value.items()}
         return {key: item for key, item in members.items() if item not in (None, {}, [], "")}
     return [_told(item) for item in value] if isinstance(value, list) else value
+
+
+def _in_short(value: JsonValue) -> str:
+    """A tool that only one side has is shown as its signature."""
+    return signature(value) or _written(value)
 
 
 def _written(value: JsonValue) -> str:

@@ -1,0 +1,326 @@
+"""What a diff leads with: where two runs part, what each did there, and what they came to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sessions_app.core.call_words import call_words
+from sessions_app.core.clipping import clipped
+from sessions_app.core.compare.field_words import field_words, signature, tool_names, tool_names_of
+from sessions_app.core.compare.json_diff import MISSING, Difference
+from sessions_app.core.compare.runs import Comparison, StepPair
+from sessions_app.core.compare.sentences import agreement_sentence, call_text, value_text
+from sessions_app.core.compare.sequence import common_subsequence
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.run import Run, Step, asked
+
+_WORD = re.compile(r"[\w-]+")
+_NEW_ID = re.compile(r"([a-z]+[_-])[\w-]*\d[\w-]*", re.IGNORECASE)
+_REQUEST = ("request", "prior", "user_id", "tenant_id", "state", "input_state")
+"""Beginnings of the paths of what a step was given: the question is in it."""
+_ASKED_FOR = ("input", "user_id", "tenant_id")
+"""Facts about what was asked, and for whom."""
+_ENDS = ("status", "output", "error", "final", "guardrails", "answered_models", "initial_state", "prior")
+"""Facts that say nothing about how the runs were set up."""
+_SET_UP = {"agent.version": "version", "model": "model", "instructions": "instructions", "tools": "tools"}
+_MEASURED = ("input_tokens", "output_tokens", "response.usage", "finish_reason", "answered_model")
+_VALUE = 60
+_CALL = 110
+_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """A difference in words, and where it is."""
+
+    words: str
+    step: int
+    """Of the left run, or of the right one where only it has the step."""
+    row: int
+    """Number of its pair among the steps."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """A comparison in a few lines."""
+
+    context: str
+    """How the runs were asked and set up."""
+    places: tuple[Place, ...]
+    """At most two: the first different call, and the first different field. The more telling one leads."""
+    ending: str | None
+    lead: str
+
+
+def summary(comparison: Comparison) -> Summary:
+    names = _renamed(comparison)
+    are_asked_alike = not _is_changed(comparison, "input")
+    places = _places(comparison, names, are_asked_alike)
+    ending = _ending(comparison, names)
+    return Summary(
+        context=_set_up(comparison) if are_asked_alike else f"{_questions(comparison, names)} {_set_up(comparison)}",
+        places=places,
+        ending=None if comparison.divergence is None else ending,
+        lead=places[0].words if places else _without_places(comparison, are_asked_alike),
+    )
+
+
+def _places(comparison: Comparison, names: dict[str, str], are_asked_alike: bool) -> tuple[Place, ...]:
+    """Where the questions differ a call says most: what a tool answers to another question is other data. What a model
+    decided stands in the call that it made."""
+    call = _first_call(comparison, names)
+    skipped = (*_MEASURED, "response") if call else _MEASURED
+    field = next(_fields(comparison, names, skipped), None)
+    if call is None:
+        found = [field or next(_fields(comparison, names), None) or _first_alone(comparison)]
+    elif field is None or field.row > call.row:
+        found = [call]
+    elif field.row == call.row:
+        found = [field]
+    else:
+        found = [field, call] if are_asked_alike else [call, field]
+    return tuple(place for place in found if place is not None)
+
+
+def _without_places(comparison: Comparison, are_asked_alike: bool) -> str:
+    if comparison.divergence is None:
+        return agreement_sentence(comparison)
+    return "The steps agree" if are_asked_alike else "All that differs follows from the questions"
+
+
+def ticket_lines(comparison: Comparison, told: Summary, address: str) -> list[str]:
+    """For a ticket: what was compared, where it parts, what it came to, and where to look."""
+    counted = comparison.counted
+    differ = sum(pair.status != "same" for pair in counted)
+    steps = f"{len(counted):,} step{'' if len(counted) == 1 else 's'}"
+    runs = f"{comparison.left.run_id} (A) against {comparison.right.run_id} (B): {differ:,} of {steps} differ"
+    places = [place.words for place in told.places] or [told.lead]
+    return [runs, *places, *([told.ending] if told.ending else []), told.context, address]
+
+
+# --- questions and set-up ----------------------------------------------------------------------
+
+
+def _is_changed(comparison: Comparison, name: str) -> bool:
+    return any(fact.name == name and fact.status == "changed" for fact in comparison.facts)
+
+
+def _renamed(comparison: Comparison) -> dict[str, str]:
+    """Words of what the left run was asked, each with the one that stands in its place in the right run."""
+    found: dict[str, str] = {}
+    for fact in comparison.facts:
+        if fact.name in _ASKED_FOR and fact.status == "changed":
+            words = (_WORD.findall(value_text(value, length=10_000)) for value in (fact.left, fact.right))
+            found |= _replaced(*words)
+    return found
+
+
+def _replaced(left: list[str], right: list[str]) -> dict[str, str]:
+    """Between two words that both have, as many words stand for each other; or as many that hold a digit."""
+    pairs = [(-1, -1), *common_subsequence(left, right).pairs, (len(left), len(right))]
+    found: dict[str, str] = {}
+    for (a, c), (b, d) in pairwise(pairs):
+        one, other = left[a + 1 : b], right[c + 1 : d]
+        if len(one) != len(other):
+            one, other = ([word for word in words if re.search(r"\d", word)] for words in (one, other))
+        found |= dict(zip(one, other, strict=True)) if len(one) == len(other) else {}
+    return found
+
+
+def _questions(comparison: Comparison, names: dict[str, str]) -> str:
+    said = [f"{one} → {other}" for one, other in names.items()]
+    if said and len(said) <= _NAMED:
+        return f"The questions differ: {', '.join(said)}."
+    asked_of = next(fact for fact in comparison.facts if fact.name == "input")
+    left, right = (value_text(value) for value in (asked_of.left, asked_of.right))
+    return f"The questions differ: {left} → {right}."
+
+
+def _set_up(comparison: Comparison) -> str:
+    """`Set-up differs: agent version v14 → v15, tool track_parcel.`"""
+    names = tool_names_of(comparison.left), tool_names_of(comparison.right)
+    found = [
+        words
+        for fact in comparison.facts
+        if fact.status == "changed" and fact.name not in (*_ASKED_FOR, *_ENDS)
+        for words in dict.fromkeys(_set_up_words(each, names) for each in fact.differences)
+    ]
+    if found:
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        return f"Set-up differs: {', '.join(found[:5])}{more}."
+    same = [word for name, word in _SET_UP.items() if _is_same(comparison, name)]
+    return f"Same {', '.join(same[:-1])} and {same[-1]}." if len(same) > 1 else ""
+
+
+def _is_same(comparison: Comparison, name: str) -> bool:
+    return any(fact.name == name and fact.status == "same" and fact.is_captured for fact in comparison.facts)
+
+
+def _set_up_words(found: Difference, names: tuple[Sequence[str], Sequence[str]]) -> str:
+    place = field_words(found.path, names[found.left is MISSING])
+    if found.path.startswith(("tools", "agent.tool_retries")):
+        only = "B" if found.left is MISSING else "A" if found.right is MISSING else ""
+        return f"{place} only in {only}" if only else place
+    short = all(isinstance(value, str | int | float) and len(str(value)) <= 40 for value in (found.left, found.right))
+    return f"{place} {found.left} → {found.right}" if short else place
+
+
+# --- where they part ---------------------------------------------------------------------------
+
+
+def _fields(comparison: Comparison, names: dict[str, str], skipped: tuple[str, ...] = ()) -> Iterator[Place]:
+    """Differences of steps that both have, but for those that follow from what was asked."""
+    for row, pair in enumerate(comparison.steps):
+        if not pair.is_counted or pair.left is None or pair.right is None:
+            continue
+        for found in pair.differences:
+            is_told = found.status != "not_comparable" and not found.path.startswith(skipped)
+            if is_told and not _follows(found, names):
+                yield Place(words=_field(pair, pair.left, pair.right, found), step=pair.left.index, row=row)
+
+
+def _follows(found: Difference, names: dict[str, str]) -> bool:
+    if not names:
+        return False
+    if found.path.startswith(_REQUEST):
+        return True
+    left, right = (value_text(value, length=10_000) for value in (found.left, found.right))
+    return _as_renamed(left, names) == right or (found.path.startswith("result") and _are_new_ids(left, right, names))
+
+
+def _as_renamed(text: str, names: dict[str, str]) -> str:
+    return _WORD.sub(lambda word: names.get(word[0], word[0]), text)
+
+
+def _are_new_ids(left: str, right: str, names: dict[str, str]) -> bool:
+    """`rf_9000` and `rf_9117`: another question gets another one. Not what was asked about, which should come back."""
+    one, other = (_NEW_ID.fullmatch(text.strip('"')) for text in (left, right))
+    return one is not None and other is not None and one[1] == other[1] and one[0] not in names
+
+
+def follows_from_question(comparison: Comparison) -> Callable[[Difference], bool]:
+    """Whether a difference of a step is there because the runs were asked differently."""
+    if not _is_changed(comparison, "input"):
+        return lambda found: False
+    names = _renamed(comparison)
+    return lambda found: found.status != "not_comparable" and _follows(found, names)
+
+
+def _field(pair: StepPair, left: Step, right: Step, found: Difference) -> str:
+    is_new = found.left is MISSING
+    place = field_words(found.path, tool_names(right if is_new else left))
+    at = f"Step {left.index}"
+    if signature(found.right if is_new else found.left) and MISSING in (found.left, found.right):
+        return f"{at}: only {'B' if is_new else 'A'} offers the {place} to {left.name}"
+    if found.path.startswith("tools["):
+        return f"{at}: {_definition(pair, found, tool_names(left))}"
+    note = f" ({found.note})" if found.note else ""
+    return f"{at}, {left.name}: {place} {_value(found.left)} → {_value(found.right)}{note}"
+
+
+def _definition(pair: StepPair, found: Difference, names: Sequence[str]) -> str:
+    """All that differs in the definition of this tool."""
+    position = found.path[: found.path.index("]") + 1]
+    tool = field_words(position, names)
+    parts = (field_words(each.path, names) for each in pair.differences if each.path.startswith(position))
+    return f"the {tool} is defined differently: {', '.join(part.removesuffix(f' of {tool}') for part in parts)}"
+
+
+def _value(value: JsonValue) -> str:
+    return value_text(value, _VALUE)
+
+
+def _first_call(comparison: Comparison, names: dict[str, str]) -> Place | None:
+    """The first call of a tool that the other run did not make, or made with other arguments."""
+    rows = list(enumerate(comparison.steps))
+    for row, pair in rows:
+        step = pair.left or pair.right
+        if step is None or step.kind != "tool" or not pair.is_counted or pair.is_unplayed:
+            continue
+        if pair.alone or _is_other_call(pair, names):
+            left = pair.left or _beside(rows[row:], "left")
+            right = pair.right or _beside(rows[row:], "right")
+            first = left or right
+            words = _both_calls(comparison, left, right)
+            return Place(words=f"Step {step.index}: {words}", step=(first or step).index, row=row)
+    return None
+
+
+def _first_alone(comparison: Comparison) -> Place | None:
+    for row, pair in enumerate(comparison.steps):
+        for step in pair.alone if pair.is_counted and not pair.is_unplayed else ():
+            words = f"Step {step.index}: only {'A' if pair.left else 'B'} has {call_text(step)}"
+            return Place(words=words, step=step.index, row=row)
+    return None
+
+
+def _is_other_call(pair: StepPair, names: dict[str, str]) -> bool:
+    return any(
+        found.path.startswith(("args", "tool_name")) and found.status != "not_comparable" and not _follows(found, names)
+        for found in pair.differences
+    )
+
+
+def _beside(rows: Iterable[tuple[int, StepPair]], side: str) -> Step | None:
+    """The call that a run made instead: its next one without a partner, before the two agree again."""
+    for _, pair in rows:
+        if not pair.alone:
+            return None
+        step: Step | None = getattr(pair, side)
+        if step is not None and step.kind == "tool":
+            return step
+    return None
+
+
+def _both_calls(comparison: Comparison, left: Step | None, right: Step | None) -> str:
+    stops = [stop_words(run) for run in (comparison.left, comparison.right)]
+    if left and right:
+        return f"A {_calls(left)}; B {_calls(right)}"
+    if left:
+        return f"A {_calls(left)}; B {stops[1]}" if stops[1] else f"only A {_calls(left)}"
+    assert right is not None
+    return f"B {_calls(right)}; A {stops[0]}" if stops[0] else f"only B {_calls(right)}"
+
+
+def _calls(step: Step) -> str:
+    arguments = asked(step)
+    given = "" if arguments is None else call_words(value_text(arguments.parsed, 1000))
+    unknown = ", and stops there" if step.source == "unknown" else ""
+    return f"calls {step.name}({clipped(given, _CALL)}){unknown}"
+
+
+def stop_words(run: Run) -> str | None:
+    """Of a run that ends where nothing knew an answer, or that goes on."""
+    last = run.steps[-1] if run.steps else None
+    if run.status == "running":
+        return "is still running"
+    return f"stopped at step {last.index}" if last is not None and last.source == "unknown" else None
+
+
+# --- what they came to -------------------------------------------------------------------------
+
+
+def _ending(comparison: Comparison, names: dict[str, str]) -> str | None:
+    left, right = comparison.left, comparison.right
+    if left.output is None or right.output is None:
+        ends = _end(left), _end(right)
+        return None if ends == (None, None) else f"A {ends[0] or 'did not end'}; B {ends[1] or 'did not end'}."
+    if not _is_changed(comparison, "output"):
+        return "Both end with the same answer."
+    texts = [value_text(run.output.parsed, 10_000) for run in (left, right) if run.output]
+    if _as_renamed(texts[0], names) == texts[1]:
+        return "Both end with the same answer, each about its own question."
+    return f"The final answers differ: {clipped(texts[0], _CALL)} → {clipped(texts[1], _CALL)}"
+
+
+def _end(run: Run) -> str | None:
+    if stop := stop_words(run):
+        return f"{stop}, without an answer" if "stopped" in stop else stop
+    if run.error is not None:
+        return f"failed: {clipped(': '.join(text for text in (run.error.type, run.error.message) if text), _CALL)}"
+    if run.output is not None:
+        return f"answered {clipped(value_text(run.output.parsed, 1000), _CALL)}"
+    return {"error": "failed", "cut_off": "was cut off"}.get(run.status)
