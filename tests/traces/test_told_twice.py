@@ -12,7 +12,7 @@ from sessions_app.core.assembly.contradictions import are_other_arguments, is_an
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.verdict import judge
-from sessions_app.core.replay.told_twice import arguments_told_otherwise
+from sessions_app.core.replay.told_twice import arguments_told_otherwise, outcome_told_otherwise
 from sessions_app.core.spans.span import Span
 from tests.core.test_assembly import agent, asks, chat, gives, made, text, tool
 from tests.recorder.replaying import replayed
@@ -298,6 +298,32 @@ def test_a_tools_span_that_defines_it_otherwise_is_named(name, schema, is_anothe
     assert is_another == ("defines its tool otherwise" in (parameters["reason"] or ""))
 
 
+@pytest.mark.parametrize("name", ["gen_ai.tool.description", "tool.description"])
+@pytest.mark.parametrize(
+    ("said", "is_another"),
+    [
+        ("Where it is.", False),
+        ("Where it is.\n\n    Args:\n        id: Of the order.", False),
+        ("Deletes it.", True),
+        ("Where it is. Deletes it.", True),
+    ],
+    ids=["the same", "with its arguments", "other words", "one sentence more"],
+)
+def test_a_tools_span_that_describes_it_otherwise_is_named(name, said, is_another):
+    spans = order_run()
+    for place in (1, 3):
+        spans[place].attributes["gen_ai.tool.definitions"] = [defined()]
+    spans[2].attributes[name] = said
+    if name == "tool.description":
+        told = {"openinference.span.kind": "TOOL", "tool.name": "lookup", "output.value": "in Oslo"}
+        spans[2].attributes.update(told)
+
+    parameters = proof_of(spans)["parameters"]
+
+    assert parameters["state"] == ("not_comparable" if is_another else "proven")
+    assert is_another == ("defines its tool otherwise" in (parameters["reason"] or ""))
+
+
 @pytest.mark.parametrize(
     ("asked", "said", "differs"),
     [
@@ -375,6 +401,19 @@ def test_a_span_inside_of_the_runs_that_tells_another_input_or_output_is_named(n
     outcome = proof_of(wrapped_run(name, said))["outcome"]
 
     assert (outcome["state"], outcome["reason"]) == ("proven", reason)
+
+
+@pytest.mark.parametrize("is_of_run", [False, True])
+def test_a_span_inside_of_a_run_that_ended_with_an_error_which_the_run_did_not_is_named(is_of_run):
+    spans = wrapped_run("gen_ai.output.messages", DONE)
+    spans[1] = replace(spans[1], status="error", status_message="no room left")
+    if is_of_run:
+        spans[0] = replace(spans[0], status="error", status_message="no room left")
+
+    said = outcome_told_otherwise(made(spans))
+
+    failed = "the span of step 1 (shop), which was not played, ended with an error, and the run did not"
+    assert said == (None if is_of_run else failed)
 
 
 @pytest.mark.parametrize(

@@ -113,9 +113,18 @@ def answered_otherwise(nodes: Sequence[Node], output: JsonValue) -> Iterator[Nod
         yield from (node for node in _wrappers(last) if is_another_text(answer, node.reading.output or answer))
 
 
-def _wrappers(model: Node | None) -> list[Node]:
+def failed_around(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Agents and chains inside of the run's span, and of no tool, that ended with an error: somebody handled that, or
+    the run did not end as its own span tells."""
+    for node in nodes:
+        has_failed = node.reading.error is not None and not node.reading.is_error_harmless
+        if has_failed and node.kind in ("agent", "chain") and _wrappers(node):
+            yield node
+
+
+def _wrappers(node: Node | None) -> list[Node]:
     """Agents and chains around it, none of which is the tool of another agent."""
-    around = list(model.above()) if model is not None else []
+    around = list(node.above()) if node is not None else []
     is_main = all(node.kind in ("agent", "chain", "other") for node in around)
     return [node for node in reversed(around) if node.kind != "other"] if is_main else []
 

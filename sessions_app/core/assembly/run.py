@@ -16,6 +16,7 @@ from sessions_app.core.assembly.copies import (
     asked_in,
     asked_otherwise,
     conversations_told_otherwise,
+    failed_around,
     states_told_otherwise,
     summaries_told_otherwise,
 )
@@ -162,7 +163,7 @@ class _Assembled:
             deferred=Payload.of_json(self._decided) if self._decided else None,
             steps=steps,
             final=self._final(status),
-            extra=self._extra(self._copies(first, asked, output)),
+            extra=self._extra(self._copies(first, asked, output, has_failed=error is not None)),
         )
 
     # --- facts
@@ -321,7 +322,7 @@ class _Assembled:
         return {"trace": facts}
 
     def _copies(
-        self, first: Converted | None, asked: Payload | None, output: Payload | None
+        self, first: Converted | None, asked: Payload | None, output: Payload | None, *, has_failed: bool
     ) -> Iterator[tuple[str, Iterable[Node]]]:
         """What spans around calls of models tell otherwise."""
         yield (
@@ -334,6 +335,7 @@ class _Assembled:
         yield "state_told", states_told_otherwise(self._nodes)
         yield "settings_told", agents_set_otherwise(self._nodes)
         yield "instructions_told", agents_instructed_otherwise(self._nodes)
+        yield "failed_around", () if has_failed else failed_around(self._nodes)
         prompt = first.prompt.words("\n") if first is not None and first.prompt is not None else ""
         if asked is not None and prompt:
             yield "input_told", asked_otherwise(self._nodes, asked.value, prompt)

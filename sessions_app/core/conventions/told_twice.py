@@ -171,7 +171,14 @@ def are_offers_told_otherwise(left: Tools, right: Tools) -> bool:
 
 def is_another_definition(offered: ToolDefinition, said: ToolDefinition) -> bool:
     """Whether a tool's own span tells otherwise what a request offered. Frameworks leave out words and add titles."""
-    return _is_another_schema(offered.parameters, said.parameters)
+    words = _are_other_words(offered.description or "", said.description or "")
+    return words or _is_another_schema(offered.parameters, said.parameters)
+
+
+def _are_other_words(one: str, other: str) -> bool:
+    """Behind what a function does its docstring may tell of its arguments, in paragraphs that a request leaves out."""
+    shorter, longer = sorted((one.strip(), other.strip()), key=len)
+    return bool(shorter) and not f"{longer}\n\n".startswith(f"{shorter}\n\n")
 
 
 def _is_another_schema(offered: JsonValue, said: JsonValue) -> bool:

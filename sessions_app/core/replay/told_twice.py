@@ -89,11 +89,20 @@ def state_told_otherwise(run: Run) -> str | None:
 
 
 def outcome_told_otherwise(run: Run) -> str | None:
-    """The first span around calls of models that was asked, or answered, something else than the run."""
-    output, asked = _first_place(run, "output_told"), _first_place(run, "input_told")
-    if output is not None:
-        return f"{output}, which was not played, tells another output"
-    return None if asked is None else f"{asked}, which was not played, tells another input"
+    """The first span inside of the run's that was asked, or answered, something else than the run, or failed where the
+    run did not."""
+    for fact, words in _OF_OUTCOMES.items():
+        place = _first_place(run, fact)
+        if place is not None:
+            return f"{place}, which was not played, {words}"
+    return None
+
+
+_OF_OUTCOMES = {
+    "failed_around": "ended with an error, and the run did not",
+    "output_told": "tells another output",
+    "input_told": "tells another input",
+}
 
 
 OWN_SPAN = "the run's own span"

@@ -18,7 +18,7 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text, error_of
-from sessions_app.core.spans.reading import Reading, ReadingKind
+from sessions_app.core.spans.reading import Reading, ReadingKind, ToolDefinition
 from sessions_app.core.spans.span import Span
 
 CONVENTION = "openinference"
@@ -131,6 +131,10 @@ def _not_understood(fields: dict[str, Any]) -> set[str]:
     return {raw for raw, same in (("input.value", "messages"), ("output.value", "answer")) if fields[same] is None}
 
 
+def _tells_more_than_its_name(tool: ToolDefinition) -> bool:
+    return tool.description is not None or tool.parameters is not None
+
+
 def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     arguments, answer = unwrapped_arguments(whole.input), unwrapped_answer(whole.output)
     said = ErrorInfo(type=None, message=as_text(answer.value)) if answer.is_error else None
@@ -139,7 +143,7 @@ def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     return {
         "tool_name": name,
         "other_tool_name": answer.tool_name,
-        "tools": (definition,) if definition is not None and definition.parameters is not None else None,
+        "tools": (definition,) if definition is not None and _tells_more_than_its_name(definition) else None,
         "call_id": read.text("tool_call.id") or answer.call_id or arguments.call_id,
         "arguments": arguments.value,
         "has_arguments": whole.has_input,
