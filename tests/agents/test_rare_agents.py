@@ -400,7 +400,7 @@ def test_another_image_than_the_model_gave_is_no_output_of_the_run():
     judged = judge(parse_native(json.dumps(record).encode()))
 
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("output_differs", 4)]
-    assert verdict_of(record) == ("diverged", 4, "output.data")
+    assert verdict_of(record) == ("diverged", 3, "output.data")
 
 
 @pytest.mark.parametrize(("make", "other"), [(one_tool, "failed"), (one_tool, "denied"), (tool_failed, "success")])

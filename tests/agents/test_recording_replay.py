@@ -223,7 +223,7 @@ def test_another_output_is_found(recorded: Run):
     record = record_of(recorded)
     record["output"] = "All shipped!"
 
-    assert verdict_of(record) == ("diverged", 6, "output")  # behind the last step
+    assert verdict_of(record) == ("diverged", 5, "output")
 
 
 def test_an_unknown_part_kind_cannot_run_and_says_where(recorded: Run):

@@ -192,8 +192,7 @@ def _first_trouble(played: Played) -> Trouble | None:
     if limit is None or limit.step is None:
         return found
     if found is not None and _says_more(found, limit):
-        at_limit = replace(found.divergence, step=limit.step)
-        return replace(found, divergence=at_limit, facts={**found.facts, "limit": limit_facts(limit)})
+        return replace(found, facts={**found.facts, "limit": limit_facts(limit)})
     is_earlier = found is not None and not found.is_of_outcome and (found.step or limit.step) < limit.step
     if is_earlier or any(step < limit.step for step in played.rest):
         return found
@@ -508,9 +507,9 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
     steps = [] if "messages" in played.not_captured else played_steps(run)
     proof = Proof(same_steps=len(steps), parts=parts, outcome_kind=played.ending.kind, not_played=unplayed(run))
     went_on = found is not None and found.verdict == "ran_past_recording"
+    if found is not None and proof.has_same_outcome is False:  # what else differs is what follows from the first
+        proof = replace(proof, parts={**proof.parts, "outcome": differs_at(found.divergence)})
     if found is not None and not found.is_of_outcome and (went_on or (found.step or 0) <= played.steps):
-        if proof.has_same_outcome is False:  # behind the first difference, which is what there is to tell of
-            proof = replace(proof, parts={**proof.parts, "outcome": differs_at(found.divergence)})
         proof = up_to(proof, steps, found.step)
         proof = differing(proof, found.divergence) if found.verdict == "diverged" else proof
     return proof
