@@ -87,7 +87,7 @@ def test_a_changed_answer_is_found():
     record = one_record(lambda: run(agent([says("In Lisbon.")])))
     record["steps"][0]["response"]["parts"][0]["content"] = "In Lisbom."
 
-    assert verdict_of(record) == ("diverged", 2, "output")  # behind the last step
+    assert verdict_of(record) == ("diverged", 1, "output")
 
 
 @pytest.mark.parametrize("way", WAYS)
