@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.toolsets import FunctionToolset
 
-from sessions_app.core.judge.model_names import contradicting_model
+from sessions_app.core.judge.reading import contradicting_model
 from sessions_app.core.judge.verdict import judge
 from tests.recorder.scenarios import Play, Scripted, call, says
 from tests.traces.test_own_code import run_of_spans

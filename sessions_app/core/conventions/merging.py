@@ -9,9 +9,9 @@ from sessions_app.core.conventions.told_twice import (
     are_messages_told_otherwise,
     are_settings_told_otherwise,
     are_tools_told_otherwise,
-    is_model_told_otherwise,
     is_value_told_otherwise,
 )
+from sessions_app.core.model_names import could_be_same_model
 from sessions_app.core.spans.reading import Reading
 
 _TOGETHER = {"result": "has_result", "arguments": "has_arguments"}
@@ -32,7 +32,7 @@ def _fill(reading: Reading, other: Reading) -> None:
     if reading.kind == "model":
         reading.are_messages_told_otherwise |= are_messages_told_otherwise(reading, other)
         reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, other.settings)
-        reading.are_settings_told_otherwise |= is_model_told_otherwise(reading.model, other.model)
+        reading.are_settings_told_otherwise |= not could_be_same_model(reading.model, other.model)
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
     if reading.tool_name is not None:
         named = (reading.other_tool_name, other.tool_name, other.other_tool_name)

@@ -150,14 +150,6 @@ def are_settings_told_otherwise(left: JsonObject | None, right: JsonObject | Non
     return any(is_number(one) and is_number(other) and one != other for one, other in pairs)
 
 
-def is_model_told_otherwise(left: str | None, right: str | None) -> bool:
-    """Whether both name a model, and not the same: some put the provider in front of the name, or its date behind."""
-    if not left or not right:
-        return False
-    one, other = sorted((name.replace("/", ":").rpartition(":")[2].lower() for name in (left, right)), key=len)
-    return not other.startswith(one)
-
-
 def are_offers_told_otherwise(left: Tools, right: Tools) -> bool:
     """Whether two lists of what was offered name other tools, or tell otherwise what both tell of one; a list that
     leaves out fields tells less."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sessions_app.core.factors.checks import RATE_STATUSES, Check, indexes, statuses
-from sessions_app.core.judge.model_names import is_same_model
 from sessions_app.core.judge.reading import count, join_words, value_of
+from sessions_app.core.model_names import is_same_model
 from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.run import ModelCall, Run, Step
 

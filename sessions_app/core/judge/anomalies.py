@@ -13,7 +13,6 @@ from typing import Literal
 
 from replay_goldens.owner_checks import UseOfOther, uses_of_others
 from sessions_app.core.goldens.traces import tool_uses
-from sessions_app.core.judge.model_names import is_same_model
 from sessions_app.core.judge.reading import (
     argument_key,
     calls_made,
@@ -30,6 +29,7 @@ from sessions_app.core.judge.reading import (
     value_of,
 )
 from sessions_app.core.judge.went_past import named_though_not_found, other_sums, told_failure
+from sessions_app.core.model_names import is_same_model
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, Step, ToolCall
 from sessions_app.core.shared_values import once_each, shared_values

@@ -9,9 +9,9 @@ from itertools import islice
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.last_calls import asked_last, waiting
 from sessions_app.core.judge.listed_calls import listed_calls_contradict
-from sessions_app.core.judge.model_names import contradicting_model
 from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
+    contradicting_model,
     first_requests,
     is_of_recorder,
     main_models,

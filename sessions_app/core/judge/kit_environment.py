@@ -15,8 +15,8 @@ from sessions_app.core.judge.grading import (
     missing,
     partial,
 )
-from sessions_app.core.judge.model_names import contradicting_model
 from sessions_app.core.judge.reading import (
+    contradicting_model,
     count,
     is_framework_written,
     join_words,

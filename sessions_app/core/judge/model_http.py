@@ -13,9 +13,9 @@ from sessions_app.core.finish_reasons import ended_otherwise
 from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.model_http_offers import is_same_call
 from sessions_app.core.judge.model_http_requests import asked_otherwise
-from sessions_app.core.judge.model_names import could_be_same_model
 from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
+from sessions_app.core.model_names import could_be_same_model
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import EXCHANGES, HTTP_TOLD, HttpExchange, ModelCall, Run, Step
 from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from sessions_app.core.history import nodes
-from sessions_app.core.judge.model_names import could_be_same_model
 from sessions_app.core.judge.reading import object_of, seen_message, value_of
+from sessions_app.core.model_names import could_be_same_model
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.replay.fixture_book import recorded_arguments

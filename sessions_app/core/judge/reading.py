@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
+from sessions_app.core.model_names import could_be_same_model
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import PYDANTIC_AI, SKIPPED, ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
 from sessions_app.core.shared_values import once_each
@@ -266,3 +267,9 @@ def name_steps(steps: list[Step], limit: int = 3) -> str:
 
 def count(number: int, word: str, plural: str | None = None) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"
+
+
+def contradicting_model(run: Run) -> str | None:
+    """The model that the first request names, where it is another one than the run names."""
+    asked = next((call.model for _, call in main_models(run) if call.model), None)
+    return None if could_be_same_model(run.model, asked) else asked

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-from sessions_app.core.judge.reading import main_models
-from sessions_app.core.run import Run
-
 _VERSION = re.compile(r"([-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest))?")
 
 
@@ -24,9 +21,3 @@ def _stands_for(asked: str, answered: str) -> bool:
 def could_be_same_model(left: str | None, right: str | None) -> bool:
     """Whichever was asked for; what nobody names is no other one."""
     return not left or not right or is_same_model(left, right) or is_same_model(right, left)
-
-
-def contradicting_model(run: Run) -> str | None:
-    """The model that the first request names, where it is another one than the run names."""
-    asked = next((call.model for _, call in main_models(run) if call.model), None)
-    return None if could_be_same_model(run.model, asked) else asked
