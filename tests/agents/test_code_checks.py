@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
-from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests
+from pydantic import BaseModel, model_validator
+from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, ToolOutput
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
 
@@ -245,6 +245,39 @@ def test_an_output_validator_that_refuses_now_what_it_let_through_differs_at_the
         assert found is not None
         assert place(result) == ("diverged", 4, "result")
         assert (found.recorded, found.replayed) == ("Final result processed.", "too much")
+
+
+def of_union(most: int | None) -> Play:
+    """An output of one of two classes, one of which refuses what is more than `most`."""
+
+    class Ticket(BaseModel):
+        amount: int
+
+        @model_validator(mode="after")
+        def check(self) -> Ticket:
+            if most is not None and self.amount > most:
+                raise ValueError("too much")
+            return self
+
+    class Refund(BaseModel):
+        order: str
+
+    model = Scripted(says(call("final_result", {"response": {"amount": 5}}, "1")), says("x"))
+    output: Any = Ticket | Refund
+    return Play(Agent(model, name="agent", output_type=ToolOutput(output, name="final_result")), "Go")
+
+
+def test_why_a_union_is_refused_now_is_said_by_the_names_of_its_classes():
+    run = recorded_run(lambda: of_union(None))
+
+    for result in (with_code(run, of_union(3)), observed_by(run, of_union(3))):
+        found = result.divergence
+        assert found is not None
+        assert place(result) == ("diverged", 2, "result")
+        assert found.replayed == (
+            "response.Ticket: Value error, too much; response.Refund.order: Field required; "
+            "response.Ticket or Refund as JSON: JSON input should be string, bytes or bytearray"
+        )
 
 
 def validated_text(refusal: str | None) -> Play:

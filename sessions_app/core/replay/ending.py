@@ -44,6 +44,7 @@ from sessions_app.core.replay.proof import (
     up_to,
 )
 from sessions_app.core.replay.ran_with import arguments_part
+from sessions_app.core.replay.refusal_words import refusal_in_words
 from sessions_app.core.replay.rewriting import Rewriting, has_prompt_of_code, in_words, made_otherwise, unrecorded_words
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
@@ -307,8 +308,9 @@ def _other_output(
     for part in object_of(told.message).get("parts") or [] if told is not None else []:
         if part.get("tool_call_id") in outputs and is_now(part):
             step, call = outputs[part["tool_call_id"]]
-            words = None if call.result is None else call.result.value
-            return Divergence(step=step.index, path="result", recorded=words, replayed=part.get("content"))
+            words = None if call.result is None else refusal_in_words(call.result.value)
+            now = refusal_in_words(part.get("content"))
+            return Divergence(step=step.index, path="result", recorded=words, replayed=now)
     return None
 
 

@@ -29,6 +29,7 @@ from sessions_app.core.replay.observed_stops import cut_off, is_paused, is_stop
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
 from sessions_app.core.replay.ran_with import first_other as first_given
+from sessions_app.core.replay.refusal_words import refusal_in_words
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
 from sessions_app.core.replay.tool_http import observed_http, observed_miss, observed_output_miss
 from sessions_app.core.run import (
@@ -175,6 +176,9 @@ class ObservedComparison:
             miss = missing(call.tool_name, call.call_id, recorded_arguments(call.arguments), [fixture])
             self.miss = replace(miss, request=request)
             return
+        if found is not None and found.path == "result":
+            then, now = refusal_in_words(found.recorded), refusal_in_words(found.rebuilt)
+            found = replace(found, recorded=then, rebuilt=now)
         self._diverged(pair.recorded.index, found or self._of_http(pair.observed))
         if found is not None and found.path.startswith("result"):
             failed = {"has_failed": True} if call.outcome == "crashed" and reached is None else {}
@@ -390,7 +394,7 @@ def _answers(recorded: ToolCall, call: ToolCall) -> Iterator[tuple[str, JsonValu
 def _ended(step: Step, call: ToolCall) -> JsonValue:
     """What a call answered, or the exception with which it ended."""
     if call.result is not None or step.error is None:
-        return _said_by_tool(call.result)
+        return refusal_in_words(_said_by_tool(call.result))
     return f"{step.error.type}: {step.error.message}"
 
 
