@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
 from django.test import Client
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern, resolve, reverse
 
 from sessions_app.models import Golden, Replay, Run
 from sessions_app.services.spans import receive
@@ -92,6 +93,29 @@ def test_a_viewer_posts_nothing_anywhere(vera, filled):
 
     assert {name for name, status in answers.items() if status not in (403, 405)} == OF_THE_BROWSER
     assert [Replay.objects.count(), Golden.objects.count(), Run.objects.count()] == [1, 1, 2]
+
+
+def test_no_page_offers_a_viewer_what_is_refused(bob, vera, filled):
+    """Control: to a member they offer it."""
+    assert refused(vera, offers(vera, filled)) == set()
+    assert refused(vera, offers(bob, filled)) >= {"fork", "replay_options", "replay_again", "new_golden", "what_if"}
+
+
+def offers(client: Client, filled: dict[str, object]) -> set[tuple[str, str]]:
+    """Links, and forms with their method, of all pages of the project that this user may open."""
+    answers = [client.get(address) for address in addresses(filled).values()]
+    pages = [answer for answer in answers if answer.status_code == 200 and "html" in answer["Content-Type"]]
+    texts = [page.content.decode() for page in pages]
+    forms = [form for text in texts for form in re.findall(r"<form[^>]*>", text)]
+    links = [("get", link) for text in texts for link in re.findall(r'(?:href|hx-get)="(/p/[^"#]*)', text)]
+    posts = [("post", match(r'action="([^"]*)"', form)) for form in forms if 'method="post"' in form]
+    return set(links + posts)
+
+
+def refused(client: Client, offered: set[tuple[str, str]]) -> set[str]:
+    inside = [(how, html.unescape(address)) for how, address in offered if address.startswith("/p/")]
+    answers = {address: client.generic(how.upper(), address) for how, address in inside}
+    return {resolve(at.partition("?")[0]).view_name for at, answer in answers.items() if answer.status_code == 403}
 
 
 @pytest.mark.parametrize("view", ["steps", "messages", "state", "raw"])

@@ -13,7 +13,6 @@ from django.views.decorators.http import require_http_methods
 
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.models import Project, Replay
-from sessions_app.queries.access import has_role
 from sessions_app.web.access import project_page
 from sessions_app.web.forks.batch import WantedFork, errors_of, gone_words, queue_forks, wanted_forks
 from sessions_app.web.forks.desk import Desk, desk_of
@@ -28,8 +27,9 @@ from sessions_app.web.replays.stops import run_page
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def fork(request: HttpRequest, project: str, session_id: str) -> HttpResponseBase:
-    """Everyone in the project may look; members queue. Without `?step=` the best step to fork from is proposed."""
+@project_page("member")
+def fork(request: HttpRequest, project: Project, session_id: str) -> HttpResponseBase:
+    """Without `?step=` the best step to fork from is proposed."""
     view = _typed if request.method == "POST" else _page
     return view(request, project, session_id)
 
@@ -45,7 +45,6 @@ class Shown:
     status: int = 200
 
 
-@project_page()
 def _page(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     desk = desk_of(request, project, session_id)
     draft = draft_of(request, desk.place.run, desk.row.index)
@@ -58,7 +57,6 @@ def _page(request: HttpRequest, project: Project, session_id: str) -> HttpRespon
     return _render(request, desk, recorded, _of_gone(shown, recorded.gone))
 
 
-@project_page("member")
 def _typed(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     desk = desk_of(request, project, session_id)
     if request.POST.get("do") == "discard":
@@ -167,7 +165,6 @@ def _frame(request: HttpRequest, desk: Desk) -> dict[str, Any]:
         "fork_before": desk.address_of(desk.row.index - 1),
         "fork_after": desk.address_of(desk.row.index + 1),
         "q_session": desk.place.session_address(desk.project),
-        "may_change": has_role(request.user, desk.project, "member"),
     }
 
 

@@ -49,13 +49,13 @@ ROWS = 12
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def what_if(request: HtmxHttpRequest, project: str, session_id: str, n: int) -> HttpResponseBase:
+@project_page("member")
+def what_if(request: HtmxHttpRequest, project: Project, session_id: str, n: int) -> HttpResponseBase:
     """In place for htmx; without scripts its form leads to the page of the session, which shows the same."""
     view = _asked if request.method == "POST" else _part
     return view(request, project, session_id, n)
 
 
-@project_page()
 def _part(request: HtmxHttpRequest, project: Project, session_id: str, n: int) -> HttpResponseBase:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
     if not request.htmx:
@@ -75,7 +75,6 @@ def _head(request: HtmxHttpRequest, project: Project, place: RunPlace) -> dict[s
     return tried_context(place.run) if shown_on == session else {}
 
 
-@project_page("member")
 def _asked(request: HtmxHttpRequest, project: Project, session_id: str, n: int) -> HttpResponseBase:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
     desk = _desk(project, place, n)
@@ -153,7 +152,6 @@ def _frame(request: HttpRequest, desk: Desk) -> dict[str, Any]:
         "run": desk.place.run,
         "row": desk.row,
         "q_session": desk.place.session_address(desk.project),
-        "may_change": has_role(request.user, desk.project, "member"),
         "what_if": _links(desk) | {"shown": FORM, "refusal": _refusal(desk)},
     }
 

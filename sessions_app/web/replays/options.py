@@ -16,7 +16,6 @@ from sessions_app.core.fork.order import read_breakpoints
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import Project, Replay, Run
-from sessions_app.queries.access import has_role
 from sessions_app.queries.code_places import why_not_forked
 from sessions_app.services.live_budget import whole_run_in_words
 from sessions_app.services.replays import registered_agents, request_replay
@@ -42,19 +41,17 @@ _INPUTS = {"agent": "agent", "tools": "live", "samples": "samples", "live_model"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def replay_options(request: HttpRequest, project: str, session_id: str) -> HttpResponseBase:
-    """Everyone in the project may look; members replay."""
+@project_page("member")
+def replay_options(request: HttpRequest, project: Project, session_id: str) -> HttpResponseBase:
     view = _typed if request.method == "POST" else _page
     return view(request, project, session_id)
 
 
-@project_page()
 def _page(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
     return _render(request, project, place, {"mode": "recording"}, {})
 
 
-@project_page("member")
 def _typed(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
     typed = _with_the_only_agent(_typed_values(request))
@@ -134,7 +131,6 @@ def _render(
         "place": place,
         "run": place.run,
         "session_address": place.session_address(project),
-        "may_change": has_role(request.user, project, "member"),
         "agents": registered_agents(),
         "not_live": why_not_forked(place.run),
         "command": own_machine_command(request, place.run),

@@ -157,7 +157,7 @@ def _action(name: str, project: Project, run: Run, found: Workflow) -> ShownActi
 
 _ACTIONS = {
     "session": ("Open the session", "list", "session", False),
-    "record": ("Download the record", "download", "record", False),
+    "record": ("Download the record", "download", "record", True),
     "replay": ("Replay", "play", "replay_session", True),
     "breakpoints": ("Replay with breakpoints", "pause", "replay_options", True),
     "fork": ("Fork from a step", "git-fork", "fork", True),
