@@ -111,6 +111,12 @@ def visible(value: object) -> str:
 
 
 @register.filter
+def agent_query(name: str) -> str:
+    """The query that finds the runs of the agent."""
+    return f"agent:{quoted(name)}"
+
+
+@register.filter
 def tag_query(tag: str) -> str:
     """The query that finds the sessions with the tag."""
     return f"tag:{quoted(tag)}"

@@ -46,6 +46,13 @@ class ShownFork:
         return f"#{self.replay.number}" if self.replay.mode in FORK_MODES else f"replay #{self.replay.number}"
 
     @property
+    def go_on(self) -> str:
+        """What lets it play on; empty where it does not wait."""
+        if self.replay.waits_for_answer:
+            return "Answer and play on"
+        return "Play on" if self.replay.state == "paused" else ""
+
+    @property
     def outcome(self) -> str:
         samples = samples_of(self.replay)
         return samples.words if samples else self.row.outcome

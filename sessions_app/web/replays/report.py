@@ -66,7 +66,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "css": _GOLDEN_CSS[report.golden.result] if report.golden else verdict_css(replay),
         "reads_run": replay.verdict == "reproduced" and not is_fork(replay),
         "pairs": _pairs(replay, report),
-        "next_words": linked_words(report.next_action, _ways(project, replay)),
+        "next_words": linked_words(_next_action(report.next_action, replay), _ways(project, replay)),
         "has_proof": bool(proof),
         "proof": [row for row in proof if row[1] != _NOT_COMPARABLE],
         "not_comparable": [row for row in proof if row[1] == _NOT_COMPARABLE],
@@ -100,6 +100,13 @@ def linked_words(text: str, ways: Mapping[str, str | None]) -> list[tuple[str, s
         return [(text, None)]
     parts = re.split(f"({'|'.join(map(re.escape, known))})", text, flags=re.IGNORECASE)
     return [(part, known.get(part.lower())) for part in parts if part]
+
+
+def _next_action(text: str, replay: Replay) -> str:
+    """A comparison is advised only where there is something to compare the run with."""
+    if "went well" not in text or comparable_runs(replay.run):
+        return text
+    return "" if text.startswith("Compare") else f"{text.partition(', or compare')[0].removesuffix('.')}."
 
 
 def _ways(project: Project, replay: Replay) -> dict[str, str | None]:

@@ -45,6 +45,7 @@ from sessions_app.web.sessions.restored import (
 )
 from sessions_app.web.sessions.run_ends import shown_ends, shown_instructions
 from sessions_app.web.sessions.step_list import steps_context
+from sessions_app.web.sessions.stopped import stopped_of
 from sessions_app.web.sessions.tried import tried_context
 from sessions_app.web.states.view import state_context
 from sessions_app.web.timeline.view import timeline_context
@@ -82,6 +83,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "project": project,
         "section": "sessions",
         **above_steps(request, project, place, view),
+        "stopped": stopped_of(project, run, made_by),
         "q": place.query + kept(request, place),
         "kept_find": kept(request, place),
         **tried,

@@ -199,7 +199,14 @@ def read_message(payload: Payload) -> Message:
     return message_of(payload)
 
 
+_WAITING = Section(
+    key="out", title="What came out", missing="Nothing yet: this answer is not known, and the run waits here for one."
+)
+
+
 def _answer(step: Step, call: ModelCall, asked: Asked) -> Section:
+    if call.response is None and step.source == "unknown":
+        return _WAITING
     if call.response is None:
         words = "No answer: the call ended in the error below." if step.error else "The model's answer"
         fix = "" if step.error else _fix("model_answer_missing")
@@ -261,6 +268,8 @@ def _in_and_out(step: Step, call: ToolCall | AgentCall | OtherCall, asked: Asked
 def _result(step: Step, call: ToolCall | AgentCall | OtherCall, asked: Asked) -> Section:
     if call.result is None and step.error is not None:
         return Section(key="out", title="What came out", missing="No answer: the call ended in the error below.")
+    if call.result is None and step.source == "unknown":
+        return _WAITING
     return _value("out", "What came out", call.result, asked, "tool_answer_missing")
 
 
