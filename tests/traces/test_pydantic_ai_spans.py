@@ -25,13 +25,14 @@ from pydantic_ai.messages import ModelRequest
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
+from sessions_app.core.spans.span import Span
 from tests.recorder.rare_agents import (
     approval_with_a_prompt_behind_an_earlier_one,
     bytes_in_metadata,
     hidden_tool_that_a_search_of_the_team_finds,
     hidden_tool_that_is_looked_for,
 )
-from tests.recorder.scenarios import Play, Scripted, call, says, values_like_bytes
+from tests.recorder.scenarios import Play, Scripted, call, one_tool, says, tool_failed, values_like_bytes
 from tests.traces.test_own_code import run_of_spans, spans_of_play
 from tests.traces.test_promises import broken_promise
 
@@ -260,3 +261,19 @@ def test_a_hidden_tool_that_a_search_found_is_told_by_the_searchs_answer_alone(
     make: Callable[[], Play], version: Any
 ) -> None:
     assert reasons(run_of_spans(make(), version)) == []
+
+
+# --- a tool with an answer and an error ----------------------------------------------------------
+
+
+@VERSIONS
+def test_a_tool_whose_span_has_an_answer_and_an_error_is_contradicted(version: Any) -> None:
+    for make in (one_tool, tool_failed):
+        spans = [_failed(span) for span in spans_of_play(make(), version)]
+
+        assert reasons(assemble(spans, is_closed=True)) == ["answer_contradicted"]
+
+
+def _failed(span: Span) -> Span:
+    is_tool = span.name.startswith(("execute_tool", "running tool"))
+    return replace(span, status="error", status_message="No room left.") if is_tool else span

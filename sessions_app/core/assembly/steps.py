@@ -23,6 +23,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
     ATTEMPT,
     OUTPUT_PROCESSED,
+    PYDANTIC_AI,
     AgentCall,
     Call,
     Chunk,
@@ -279,10 +280,12 @@ def _tool_name(call: ToolCall, told: Told) -> str:
 
 
 def _outcome(draft: Draft, reading: Reading, result: JsonValue) -> str:
-    """A failed call whose words the model was given failed; other values were an answer all the same."""
+    """A failed call whose words the model was given failed; other values were an answer all the same. In Pydantic AI no
+    tool that failed gave any."""
     if reading.retry is not None:
         return "retried"
-    return "failed" if draft.error is not None and isinstance(result, str) else "success"
+    has_failed = draft.error is not None and isinstance(result, str) and reading.framework != PYDANTIC_AI
+    return "failed" if has_failed else "success"
 
 
 # --- model calls -------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import has_prompt_of_code, read_rewriting
-from sessions_app.core.run import EXCHANGES, WAITING, ModelCall, Run, ToolCall
+from sessions_app.core.run import EXCHANGES, SPANS, WAITING, ModelCall, Run, ToolCall
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
@@ -123,8 +123,7 @@ def _goes_on_from(history: History, before: History) -> bool:
 def _errors(run: Run) -> Iterator[Reason]:
     yield from _failures_with_answers(run)
     of_openai = run.source_format == "native" and is_openai_agents(run)
-    if run.source_format in ("native", EXCHANGES):
-        yield from _errors_of_no_failure(run)
+    yield from _errors_of_no_failure(run)
     if of_openai:
         yield from _other_refusals(run)
     if is_of_recorder(run):
@@ -158,7 +157,9 @@ def _failures_with_answers(run: Run) -> Iterator[Reason]:
 def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
     """A recorder writes an error only of what failed. Others may leave out what a call that failed came to."""
     waits = {step.index for step, _ in waiting(run)}
-    is_whole = is_of_recorder(run) or is_openai_agents(run) or run.source_format == EXCHANGES
+    is_whole = run.source_format != SPANS and (
+        is_of_recorder(run) or is_openai_agents(run) or run.source_format == EXCHANGES
+    )
     for step, call in run.tool_calls:
         if call.outcome is None and not is_whole:
             continue
