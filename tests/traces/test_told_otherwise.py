@@ -857,6 +857,27 @@ def test_mlflows_own_list_of_tools_that_tells_one_otherwise_is_named(
     assert (part["state"] == "proven") is not is_another
 
 
+@pytest.mark.parametrize("variant", ["openai-agents-openinference", "openai-sdk-openinference-responses"])
+@pytest.mark.parametrize(
+    ("was", "becomes", "reason"),
+    [
+        ("Find orders of a customer.", "Find orders.", "defines a tool in two ways"),
+        ('"temperature":0.2', '"temperature":0.9', "tells its settings in two ways"),
+    ],
+)
+def test_a_response_that_repeats_its_request_otherwise_is_named(
+    variant: str, was: str, becomes: str, reason: str
+) -> None:
+    whole = list(Capture(CHOICE / variant / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if was in str(span.attributes.get("output.value")))
+
+    both = whole, changed(whole, at, "output.value", was, becomes)
+    said, proof = (str(replayed_of(each)[1].facts["proof"]) for each in both)
+
+    assert reason not in said
+    assert reason in proof
+
+
 @pytest.mark.parametrize(
     ("was", "becomes", "is_another"),
     [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from sessions_app.core.conventions.bodies import put_request, put_response
 from sessions_app.core.conventions.merging import merged
+from sessions_app.core.conventions.told_twice import are_settings_told_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.provider_messages import ProviderRequest, request_of, response_of
+from sessions_app.core.spans.provider_messages import ProviderRequest, request_of, response_of, tools_of
+from sessions_app.core.spans.provider_messages.requests import settings_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, Role, TextPart
 
 
@@ -22,6 +24,7 @@ def with_bodies(reading: Reading) -> Reading:
         reading.are_tools_told_otherwise |= request.model is not None and _lacks_tools(request, reading)
     if response is not None:
         put_response(bodies, response)
+        _hold_against_echo(reading, parsed(reading.output))
     if reading.messages is not None:
         bodies.instructions = None
     return merged([reading, bodies])
@@ -30,6 +33,16 @@ def with_bodies(reading: Reading) -> Reading:
 def _lacks_tools(request: ProviderRequest, reading: Reading) -> bool:
     """Whether a whole request, which names its model, offers less than the span says."""
     return not {tool.name for tool in reading.tools or ()} <= {tool.name for tool in request.tools or ()}
+
+
+def _hold_against_echo(reading: Reading, response: JsonValue) -> None:
+    """OpenAI's Responses API repeats in its response what was asked for; schemas of tools it may make stricter."""
+    if not isinstance(response, dict) or response.get("object") != "response":
+        return
+    asked = {tool.name: tool.description for tool in reading.tools or () if tool.description}
+    repeated = [tool for tool in tools_of(response.get("tools")) or () if tool.description and tool.name in asked]
+    reading.are_tools_told_otherwise |= any(tool.description != asked[tool.name] for tool in repeated)
+    reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, settings_of(response))
 
 
 def _plain(reading: Reading) -> Reading:
