@@ -197,7 +197,10 @@ with
             "google-adk-litellm": _row("OpenAI by LiteLLM, with contents", "google-adk", "litellm"),
             "google-adk-default-nocontent": _row("Gemini, the default: no contents", "google-adk", "google-genai"),
         },
-        setup="The three variables above.",
+        setup="""The three variables above.
+
+The span of an agent tells neither what it was asked nor what it answered: what a model answered last stands in the span
+of that call alone, and in its log record where events are sent. No other span can contradict it.""",
         origin="gcp.vertex.agent",
     ),
     Group(
