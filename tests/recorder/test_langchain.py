@@ -555,6 +555,25 @@ def replay_of(run: Run) -> Run:
 _MADE_BY_CODE = "code that did not run made the prompt of the input"
 
 
+@pytest.mark.parametrize("inputs", [False, True])
+def test_a_graph_that_clears_earlier_answers_replays(inputs: bool):
+    from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware
+
+    def clearing(url: str) -> None:
+        edit = ClearToolUsesEdit(trigger=1, keep=1, clear_tool_inputs=inputs)
+        agent = graphs.shop(url, (graphs.find_order,), middleware=[ContextEditingMiddleware(edits=[edit])])
+        agent.invoke(graphs.asked(ASKED))
+
+    answers = [asks(("find_order", {"order_id": f"ORD-{number}"}), start=number) for number in (1, 2, 3)]
+    run = only(*answers, says(ANSWER), work=clearing)
+
+    assert "[cleared]" in encode_native(run).decode()
+    assert_reproduced(run)
+    proof = replayed(encode_native(run))[0].facts["proof"]
+    assert proof["requests"]["state"] == "not_comparable"
+    assert "the history was rewritten by code that does not run in a replay" in proof["requests"]["reason"]
+
+
 def broken(words: str | None) -> Answer:
     call = {"id": "call_1", "type": "function", "function": {"name": "find_order", "arguments": '{"order_id": '}}
     return completion({"role": "assistant", "content": words, "tool_calls": [call]}, "tool_calls")

@@ -33,6 +33,7 @@ from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import (
     EMPTY_REQUEST,
     EXCHANGES,
+    GRAPHS,
     MESSAGES,
     OPENAI_ITEMS,
     SESSION_FILE,
@@ -333,17 +334,21 @@ def _other_answers(run: Run) -> Iterator[Reason]:
     began_at, begun_with = _beginning(run)
     # Each request tells again what the one before it told; these histories need no second look.
     settled: set[str] = set()
+    told_as_given: set[int] = set()
     for step, call in main_models(run):
         for node in _newly_told(run, call, settled):
             pairs = [(given.get(str(part.get("tool_call_id"))), part) for part in _answers_in(node)]
             due = [(pair, part) for pair, part in pairs if pair is not None and counts[pair[1].call_id] == 1]
             if node.message in begun_with:  # of later calls it tells what earlier turns gave under their ids
                 due = [(pair, part) for pair, part in due if pair[0].index <= began_at]
+            if run.agent.framework in GRAPHS:  # whose middleware may clear what the model was told before
+                due = [(pair, part) for pair, part in due if pair[0].index not in told_as_given]
             for pair, part in due:
                 is_told = pair[0].index <= step.index and part.get("outcome") in (None, _outcome_of(pair[1]))
                 if is_told and (_is_other(run, pair[1], part) or _is_respelled(run, pair[1], node, part)):
                     yield _told_otherwise(run, step, pair, part)
                     return
+                told_as_given.add(pair[0].index)
             goes_on = node.parent is None or node.parent.digest in settled
             if goes_on and all(pair[0].index <= step.index for pair, _ in due):
                 settled.add(node.digest)
