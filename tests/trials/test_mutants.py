@@ -90,7 +90,9 @@ def _share(chosen: list[tuple[RecordedRun, list[Mutant]]]) -> Bench:
 HARD_TO_PLACE = [
     ("model step said twice", "pydantic-ai/empty_response-run_stream", "step 2"),
     ("outcome of a tool", "pydantic-ai/multimodal_tool_results-run", "step 2: failed"),
+    ("field that nobody knows, in an answer", "pydantic-ai/native_output_retry-run_stream", "step 1"),
     ("step inside of a tool changed", "pydantic-ai/multimodal_tool_results-run_stream", "step 5, chunks"),
+    ("arguments, a blank at the end, in both", "pydantic-ai/token_limit-run_stream", "step 4: .query"),
     ("tool no longer registered at a step", "pydantic-ai/approval_second-run", "step 3"),
     ("final messages, one added", "openai-agents/stop_on_first_tool-run", "a prompt"),
     ("final messages, one added", "openai-agents/too_many_turns", "a prompt"),

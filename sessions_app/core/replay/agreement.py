@@ -44,7 +44,7 @@ def _is_before_end(recorded: Run, found: Difference, end: Divergence | None) -> 
     if end is None or step is None:
         return end is None
     if step.kind == "model":
-        return found.path.startswith("response.parts") and step.index < (end.step or 0)
+        return found.path.startswith("response.") and step.index < (end.step or 0)
     told = max((each.index for each, _ in recorded.model_calls), default=0)
     is_heard = step.index < told or any(each is step and call.is_output for each, call in recorded.tool_calls)
     return step.kind == "tool" and is_heard and step.index < (end.step or 0)

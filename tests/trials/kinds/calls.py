@@ -70,9 +70,18 @@ def _with_arguments(record: Json, index: int, new: Any, place: str) -> Json:
         if place != "the step":
             asked.part["args"] = copy.deepcopy(new)
         if place == "both":
+            _change_in_final(reader, asked.part["tool_call_id"], new)
             without_items(reader)
 
     return changed(record, change)
+
+
+def _change_in_final(reader: RecordReader, call_id: str, new: Any) -> None:
+    """An answer that a stream was cut off in is told once more by the messages at the end."""
+    final = reader.record.get("final") or {}
+    for part in (part for message in final.get("messages") or [] for part in message.get("parts") or []):
+        if part.get("part_kind") == "tool-call" and part.get("tool_call_id") == call_id:
+            part["args"] = copy.deepcopy(new)
 
 
 for _name, _change in CHANGES.items():
