@@ -486,6 +486,28 @@ def last_result_of(client):
     return story, re.findall(r"(queued|failed|passed) (?:old|new)", page), deploy
 
 
+@pytest.mark.parametrize(
+    ("modes", "story"),
+    [
+        (["recording"], "Your golden passes on its own recording alone, which runs none of your code."),
+        (["recording"] * 2, "All 2 goldens pass on their own recordings alone, which runs none of your code."),
+        (["recording", "code"], "All 2 goldens hold, 1 of them on its own recording alone."),
+        (["code"], "Your golden holds."),
+    ],
+)
+def test_a_golden_that_passes_on_its_own_recording_is_not_said_to_hold(bob, bad, shop, modes, story):
+    for number, mode in enumerate(modes):
+        golden = keep(bad)
+        Golden.objects.filter(pk=golden.pk).update(mode=mode, fails_on=[], passes_on=["bad"])
+        replay = Replay.objects.create(project=shop, run=bad, content=bad.content, number=90 + number, state="done")
+        GoldenRun.objects.create(golden=golden, replay=replay, result="pass")
+
+    page = words_of(bob.get(reverse("goldens", args=["shop"])))
+
+    assert story in page
+    assert page.count("only on its recording") == modes.count("recording")
+
+
 def test_what_fails_comes_first_and_the_header_counts_all_goldens(bob, bad, shop, monkeypatch):
     monkeypatch.setattr("sessions_app.web.goldens.views.PAGE", 2)
     held, failing, shelved, _ = (keep(bad, name=name) for name in ("Held", "Failing", "Shelved", "New"))

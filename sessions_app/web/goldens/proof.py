@@ -26,7 +26,8 @@ class Proof:
     fails: bool
     """On a run that went wrong."""
     passes: bool
-    """On a run that is right."""
+    """On a run that is right, where it fails on another: what merely passes again repeats its recording."""
+    not_passed: str
     runs_code: bool
     in_code: str | None
     """Where a golden that runs no code is kept anew as one that does."""
@@ -39,7 +40,8 @@ def proof_of(golden: Golden, project: Project) -> Proof:
     is_recording = golden.mode == ReplayMode.RECORDING
     return Proof(
         fails=bool(golden.fails_on),
-        passes=bool(golden.passes_on),
+        passes=bool(golden.passes_on and golden.fails_on),
+        not_passed="only on its recording" if is_recording and golden.passes_on else "not yet",
         runs_code=golden.mode in OF_CODE,
         in_code=_in_code(golden, project) if is_recording else None,
         next_words=_NEXT[codes[0]] if codes and not is_recording else "",

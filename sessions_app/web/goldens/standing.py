@@ -35,6 +35,8 @@ class Standing:
     tells_of_code: bool
     """Whether one that fails runs code: what repeats a recording fails whatever the code does."""
     counted: Mapping[str, int]
+    of_recordings: int
+    """Of those that passed, the ones that replay their recording and run no code."""
 
     @property
     def total(self) -> int:
@@ -74,11 +76,30 @@ class Standing:
     @property
     def _passes(self) -> str:
         total, holding, never = self.total, self._of("pass"), self._of("never")
-        if holding == total:
-            return f"All {total} goldens hold." if total > 1 else "Your golden holds."
-        told = [f"{holding} of {_goldens(total)} {'holds' if holding == 1 else 'hold'}"] if holding else []
+        whose = (
+            "Your golden"
+            if total == 1
+            else f"All {total} goldens"
+            if holding == total
+            else f"{holding} of {_goldens(total)}"
+        )
+        told = [f"{whose} {self._hold}{self._untested}"] if holding else []
         told += [f"{never if told else _goldens(never)} not run yet"] if never else []
         return f"{'; '.join(told) or 'All goldens are in quarantine'}."
+
+    @property
+    def _hold(self) -> str:
+        """A recording that passes again shows nothing of the code, so that nothing is said to hold."""
+        verb = "pass" if self.of_recordings == self._of("pass") else "hold"
+        return verb if self._of("pass") > 1 else f"{verb}es" if verb == "pass" else f"{verb}s"
+
+    @property
+    def _untested(self) -> str:
+        if not self.of_recordings:
+            return ""
+        if self.of_recordings < self._of("pass"):
+            return f", {self.of_recordings} of them on {_recordings(self.of_recordings)} alone"
+        return f" on {_recordings(self.of_recordings)} alone, which runs none of your code"
 
     def _of(self, *names: str) -> int:
         return sum(self.counted.get(name, 0) for name in names)
@@ -95,6 +116,7 @@ def standing_of(project: Project) -> Standing:
     return Standing(
         ranked=[pk for pk, _ in ranked],
         counted=Counter(name for _, name in named),
+        of_recordings=sum(name == "pass" and modes[pk] == ReplayMode.RECORDING for pk, name in named),
         tells_of_code=any(name == "fail" and modes[pk] != ReplayMode.RECORDING for pk, name in named),
     )
 
@@ -105,6 +127,10 @@ def _name(pk: int, results: Mapping[int, Result | None]) -> str:
 
 def _goldens(number: int) -> str:
     return f"{number} golden{'' if number == 1 else 's'}"
+
+
+def _recordings(number: int) -> str:
+    return "its own recording" if number == 1 else "their own recordings"
 
 
 def _fails(number: int) -> str:
