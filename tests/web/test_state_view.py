@@ -49,6 +49,29 @@ def snapshot_step(label, state, *, automatic=False):
     return {"kind": "other", "name": label or "snapshot", "snapshot": said, "state": {"after": operations}}
 
 
+def test_what_changed_stands_before_the_whole_state(shop, bob):
+    run = load_example(shop, "cancel_bug")
+
+    page = state_page(bob, run, step=4)
+
+    assert page.index('id="changes-title"') < page.index('id="state-whole"') < page.index('id="checkpoint-title"')
+
+
+@pytest.mark.parametrize("address", ["session", "step"])
+def test_a_step_shows_the_value_before_a_change_of_the_state(shop, bob, address):
+    added = changing({"op": "add", "path": "/a", "value": 3})
+    steps = [model_step(), replacing("/orders", 1), replacing("/orders", 2), added]
+    run = load_record(shop, initial_state={"orders": 0}, steps=steps)
+    told = {}
+    for n in (3, 4):
+        page = bob.get(reverse("step", args=["shop", run.session.session_id, n])) if address == "step" else None
+        told[n] = page.content.decode() if page else page_of(bob, run, step=n)
+
+    rows = {n: re.sub(r"<[^>]+>", "", match(r'<table class="changes">(.*?)</table>', page)) for n, page in told.items()}
+
+    assert rows == {3: "replace/orders1 → 2", 4: "add/a3"}
+
+
 # --- the whole state ---------------------------------------------------------------------------
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
+from types import MappingProxyType
 from typing import Literal
 
 from sessions_app.core.judge.fixes import FIXES
@@ -54,6 +56,12 @@ class Change:
     path: str
     value: str | None
     origin: str | None = None
+    before: str | None = None
+    """What stood there until then; None where nothing did, and where the state is not known."""
+
+
+Before = Mapping[bool, Sequence[str | None]]
+"""Of each operation of a step what it took away, first of those between the previous step and this one (True)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,11 +148,13 @@ class ModelInput:
     """The history does not go on from the previous request."""
 
 
-def sections(step: Step, model_input: ModelInput, asked: Asked = Asked()) -> list[Section]:
+def sections(
+    step: Step, model_input: ModelInput, asked: Asked = Asked(), before: Before = MappingProxyType({})
+) -> list[Section]:
     return [
         *_call_sections(step, model_input, asked),
         *_error(step),
-        *_state(step),
+        *_state(step, before),
         *_http(step.http, asked),
         *_settings(step.call),
         *_beside(step.extra),
@@ -338,25 +348,32 @@ def _says_the_same(call: object, error: ErrorInfo) -> bool:
     return result.size < SAME_MESSAGE and said == error.message
 
 
-def _state(step: Step) -> list[Section]:
+def _state(step: Step, before: Before) -> list[Section]:
     if step.state is None:
         return []
-    found = [Section(key="state", title="State, before → after", body="changes", changes=_changes(step.state.after))]
+    changes = _changes(step.state.after, before.get(False, ()))
+    found = [Section(key="state", title="State, before → after", body="changes", changes=changes)]
     if step.state.before:
         words = "State was changed between the previous step and this one"
-        found.append(Section(key="state-before", title=words, body="changes", changes=_changes(step.state.before)))
+        changes = _changes(step.state.before, before.get(True, ()))
+        found.append(Section(key="state-before", title=words, body="changes", changes=changes))
     return found
 
 
-def _changes(operations: Iterable[JsonObject]) -> tuple[Change, ...]:
-    return tuple(_change(operation) for operation in list(operations)[:OPERATIONS])
+def _changes(operations: Sequence[JsonObject], before: Sequence[str | None]) -> tuple[Change, ...]:
+    pairs = zip_longest(operations[:OPERATIONS], before[: len(operations[:OPERATIONS])])
+    return tuple(replace(_change(operation), before=was) for operation, was in pairs)
 
 
 def _change(operation: JsonObject) -> Change:
-    value = spelled.compact(spelled.of_value(operation["value"]))[:2000] if "value" in operation else None
+    value = change_text(operation["value"]) if "value" in operation else None
     return Change(
         op=str(operation["op"]), path=str(operation["path"]), value=value, origin=_text(operation.get("from"))
     )
+
+
+def change_text(value: JsonValue) -> str:
+    return spelled.compact(spelled.of_value(value))[:2000]
 
 
 def _text(value: JsonValue) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.errors import RecordError, StoredBytesMissing
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -11,8 +12,10 @@ from sessions_app.core.state import PatchError, apply_patch
 from sessions_app.mapping.load import initial_state
 from sessions_app.models import Run
 from sessions_app.queries import steps
+from sessions_app.queries.states import state_of
 from sessions_app.web.render import spelled
 from sessions_app.web.render.tree import Node, build_tree
+from sessions_app.web.steps.sections import Before, change_text
 
 NODES = 120
 
@@ -37,6 +40,20 @@ def states_around(run: Run, index: int) -> States:
     except (PatchError, StoredBytesMissing, RecordError) as problem:
         return States(note=f"The state cannot be put together: {problem}")
     return States(before=_tree(before), after=_tree(after))
+
+
+def values_before(run: Run, index: int) -> Before:
+    """Three queries, as for the view of the state; nothing where the state cannot be put together."""
+    try:
+        history = state_of(run, until=index).history
+    except (StoredBytesMissing, RecordError):
+        return {}
+    found: dict[bool, list[str | None]] = {True: [], False: []}
+    for applied in history.walk():
+        if applied.step == index:
+            is_kept = applied.op != "test" and applied.before is not MISSING
+            found[applied.is_between].append(change_text(applied.before) if is_kept else None)
+    return found
 
 
 def _walk(state: JsonValue, changes: list[tuple[int, bytes]], index: int) -> tuple[JsonValue, JsonValue]:

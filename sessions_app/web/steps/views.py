@@ -24,7 +24,7 @@ from sessions_app.web.sessions.find import folds_inner
 from sessions_app.web.sessions.outline import ICONS, OTHER_ICON, offset_ms
 from sessions_app.web.steps.payload_views import payload
 from sessions_app.web.steps.sections import Asked, ModelInput, sections
-from sessions_app.web.steps.states import states_around
+from sessions_app.web.steps.states import states_around, values_before
 
 __all__ = ["payload", "step", "step_context"]
 
@@ -87,6 +87,7 @@ def step_context(
     if row is None:
         raise Http404
     body = steps.step_body(run, row)
+    before = values_before(run, row.index) if body.state else {}
     own = {} if for_panel else _own_page(project, place, row, body)
     return {
         "project": project,
@@ -97,7 +98,7 @@ def step_context(
         "step": body,
         "kind_icon": ICONS.get(row.kind, OTHER_ICON),
         "form": form,
-        "sections": sections(body, _model_input(project, run, row, body.call), Asked(form=form)),
+        "sections": sections(body, _model_input(project, run, row, body.call), Asked(form=form), before),
         "asked_by": run.step(row.parent) if row.parent else None,
         "offset_ms": offset_ms(row, run.started_at),
         "last_index": run.content.length,
