@@ -23,7 +23,7 @@ KEPT = 30
 
 
 class _Seen(NamedTuple):
-    """The newest run of a session that matches."""
+    """A run that matches."""
 
     run: int
     session: int
@@ -38,6 +38,7 @@ class _Seen(NamedTuple):
     tools: list[str]
     group: str | None
     tags: list[str]
+    parent: str | None
 
     @property
     def is_cold(self) -> bool:
@@ -54,7 +55,7 @@ class _Seen(NamedTuple):
 
 _COLUMNS = (
     "pk", "session", "session__last_at", "status", "verdict", "cold_case__pk", "agent_name", "agent_version", "model",
-    "tenant_id", "tool_names", "failure_group", "session__tags",
+    "tenant_id", "tool_names", "failure_group", "session__tags", "parent_run_id",
 )  # fmt: skip
 _READINESS = {verdict: name for name, verdict in READINESS.items()}
 
@@ -100,12 +101,10 @@ def session_overview(project: Project, query: Query, span: Span, now: datetime) 
     if span.until is not None:
         runs = runs.filter(session__last_at__lt=span.until)
     rows = list(runs.order_by("-pk").values_list(*_COLUMNS)[: MOST + 1])
-    newest: dict[int, _Seen] = {}
-    for row in rows[:MOST]:
-        newest.setdefault(row[1], _Seen(*row))
-    seen = list(newest.values())
+    read = [_Seen(*row) for row in rows[:MOST]]
+    seen = _shown(read)
     is_cut = len(rows) > MOST
-    facets = tuple(Facet(key=key, counts=_counts(seen, values)) for key, values in _FACETS.items())
+    facets = tuple(Facet(key=key, counts=_counts(read, values)) for key, values in _FACETS.items())
     bars = _bars(seen, span if not is_cut else Span(until=span.until), now)
     return Overview(
         bars=bars,
@@ -113,8 +112,16 @@ def session_overview(project: Project, query: Query, span: Span, now: datetime) 
         sessions=len(seen),
         older=len(seen) - sum(bar.count for bar in bars),
         is_cut=is_cut,
-        errors=_errors(seen, facets),
+        errors=_errors(read, facets),
     )
+
+
+def _shown(read: list[_Seen]) -> list[_Seen]:
+    """Of each session the run that its row shows."""
+    shown: dict[int, _Seen] = {}
+    for one in sorted(read, key=lambda one: one.parent is not None):
+        shown.setdefault(one.session, one)
+    return sorted(shown.values(), key=lambda one: -one.run)
 
 
 def _bars(seen: list[_Seen], span: Span, now: datetime) -> tuple[TimeBar, ...]:
@@ -154,10 +161,10 @@ _FACETS: dict[str, Callable[[_Seen], Iterable[str | None]]] = {
 }
 
 
-def _errors(seen: list[_Seen], facets: Iterable[Facet]) -> dict[str, str]:
+def _errors(read: list[_Seen], facets: Iterable[Facet]) -> dict[str, str]:
     """Of each group; agents that fail alike are told apart."""
     shown = {value for facet in facets if facet.key == "group" for value, _ in facet.counts}
-    newest = {one.group: one.run for one in reversed(seen) if one.group in shown}
+    newest = {one.group: one.run for one in reversed(read) if one.group in shown}
     columns = ("failure_group", "agent_name", "error_preview", "anomalies", "story")
     runs = Run.objects.only(*columns).filter(pk__in=newest.values())
     told = {str(run.failure_group): (told_of(run), run.agent_name) for run in runs}
@@ -165,6 +172,8 @@ def _errors(seen: list[_Seen], facets: Iterable[Facet]) -> dict[str, str]:
     return {name: f"{agent}: {words}" if agent and often[words] > 1 else words for name, (words, agent) in told.items()}
 
 
-def _counts(seen: list[_Seen], values: Callable[[_Seen], Iterable[str | None]]) -> tuple[tuple[str, int], ...]:
-    counts = Counter(value for one in seen for value in set(values(one)) if value)
+def _counts(read: list[_Seen], values: Callable[[_Seen], Iterable[str | None]]) -> tuple[tuple[str, int], ...]:
+    """Sessions of which any run has the value: as many as the list has that is narrowed to it."""
+    pairs = {(one.session, value) for one in read for value in values(one) if value}
+    counts = Counter(value for _, value in pairs)
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:KEPT])

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import (
     Count,
     Exists,
+    F,
     FloatField,
     OuterRef,
     Q,
@@ -41,7 +42,7 @@ _HEAVY_FOR_SCRIPTS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionRow:
-    """A session with the newest of its runs that match, and what else the list shows of it."""
+    """A session with the newest of its runs that match, rather one that no other run called, and what else is shown."""
 
     session: Session
     run: Run
@@ -117,6 +118,10 @@ ORDERS = {
     "-steps": Order(column="place", is_descending=True, run_column="step_count", unknown=-1.0),
     "steps": Order(column="place", is_descending=False, run_column="step_count", unknown=_LAST),
 }
+
+
+_SHOWN_FIRST = (F("parent_run_id").asc(nulls_first=True), "-pk")
+"""What a session was asked stands for it, and not what its agent asked of another, which may arrive later."""
 
 
 # --- a page ------------------------------------------------------------------------------------
@@ -232,7 +237,7 @@ def _has_match(query: Query) -> Exists:
 
 
 def _newest(query: Query) -> Subquery:
-    return Subquery(matching_runs(_runs_of_session(), query).order_by("-pk").values("pk")[:1])
+    return Subquery(matching_runs(_runs_of_session(), query).order_by(*_SHOWN_FIRST).values("pk")[:1])
 
 
 def _newest_of_any_origin() -> Subquery:
@@ -240,7 +245,7 @@ def _newest_of_any_origin() -> Subquery:
 
 
 def _place(query: Query, order: Order) -> Coalesce:
-    newest = matching_runs(_runs_of_session(), query).order_by("-pk")
+    newest = matching_runs(_runs_of_session(), query).order_by(*_SHOWN_FIRST)
     found = Subquery(newest.values(order.run_column or "pk")[:1], output_field=FloatField())
     return Coalesce(found, Value(order.unknown), output_field=FloatField())
 

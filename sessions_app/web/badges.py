@@ -34,6 +34,7 @@ RUN_VERDICTS = {
 
 SHORT_RUN_VERDICTS = RUN_VERDICTS | {
     "replayable_to_step": State(word="to step", icon="skip-forward", css="partial"),
+    "not_ended": State(word="not yet", icon="loader-circle", css="running"),
 }
 """For a narrow column whose head says what it is about."""
 

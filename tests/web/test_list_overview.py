@@ -8,15 +8,15 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from sessions_app.core.errors import QueryError
-from sessions_app.core.search.query import Query
+from sessions_app.core.search.query import Query, parse_query
 from sessions_app.models import Project, SavedQuery
 from sessions_app.queries.session_overview import BARS, session_overview
-from sessions_app.queries.sessions import ALWAYS, Span
+from sessions_app.queries.sessions import ALWAYS, Span, count_matching
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.web.session_list.overview import drawn_height
 from sessions_app.web.session_list.typed_times import read_time
 from tests.web.browsing import arrive
-from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user, match
+from tests.web.making import HOSTILE, another_run, client_of, make_project, make_session, make_user, match
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/sessions"
@@ -102,6 +102,19 @@ def test_values_are_counted_and_narrow_the_list(bob, shop):
     assert "?q=tool%3Asend" in part
     assert "?q=-tool%3Asend" in part
     assert "?q=model%3A%22m+2%22" in part
+
+
+def test_a_value_counts_the_sessions_that_it_narrows_the_list_to(bob, shop):
+    run = make_session(shop, "chat", status="error")
+    another_run(run.session, run, "later", status="ok")
+    make_session(shop, "other", status="error")
+
+    found = session_overview(shop, Query(), ALWAYS, timezone.now())
+    listed = {value: count_matching(shop, parse_query(f"status:{value}")) for value in ("error", "ok")}
+
+    assert (
+        dict(next(facet.counts for facet in found.facets if facet.key == "status")) == listed == {"error": 2, "ok": 1}
+    )
 
 
 def test_a_value_that_is_chosen_is_marked_and_taken_back(bob, shop):

@@ -305,7 +305,7 @@ def test_row_shows_the_newest_matching_run_and_how_many_there_are(shop, bob):
 
     assert "second words" in page
     assert "first words" not in page
-    assert "newest of 2" in page
+    assert "2 runs" in page
     assert Run.objects.count() == 2
 
 
@@ -339,6 +339,26 @@ def test_cold_means_the_same_in_the_tab_the_facet_queries_and_cold_cases(shop):
     assert cold_board(shop).total == 2
 
 
+def test_a_session_is_told_by_the_run_that_no_other_run_called(shop, bob):
+    """Also where that of a sub-agent arrives later, unless it alone matches."""
+    run = make_session(shop, "brief", input_preview="write the brief")
+    another_run(run.session, run, "helper", input_preview="find numbers", parent_run_id=run.run_id, status="error")
+
+    page, failed = (bob.get(ADDRESS, {"q": q}).content.decode() for q in ("", "status:error"))
+
+    assert ("write the brief" in page, "find numbers" in page) == (True, False)
+    assert ("write the brief" in failed, "find numbers" in failed) == (False, True)
+
+
+def test_the_address_of_a_run_leads_to_its_session(shop, bob):
+    make_session(shop, "chat", run_id="run_9")
+
+    response = bob.get("/p/shop/s/run_9", {"view": "timeline"})
+
+    assert response["Location"] == "/p/shop/s/chat?run=run_9&view=timeline"
+    assert bob.get("/p/shop/s/run_10").status_code == 404
+
+
 def test_a_search_that_finds_nothing_leads_to_the_one_through_tool_values(shop, bob):
     load_record(shop, run_id="r", session_id="r", steps=[tool_step(arguments={"order_id": "ORD-5512"})])
 
@@ -358,7 +378,7 @@ def test_a_running_run_is_not_cold(shop, bob):
     own = bob.get("/p/shop/s/goes_on").content.decode()
 
     assert found_by(shop, "cold:yes") == ["ended"]
-    assert page.count("not finished yet") == 1
+    assert page.count(">not yet<") == 1
     assert "not finished yet" in own
     assert "not answered yet" in page
     panel = match(r'<aside id="peek"(.*?)</aside>', bob.get(ADDRESS, {"peek": "goes_on"}).content.decode())

@@ -131,7 +131,7 @@ def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob
         return words_of(row), words_of(head)
 
     row, head = shown()
-    assert "newest of 3" in row
+    assert "3 runs" in row
     assert "diverged 1 of 3" in row
     assert "2 chat_2 diverged 3 chat_3" in head
     assert "Not reproduced: run 2 of 3" in head

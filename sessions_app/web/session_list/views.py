@@ -174,7 +174,7 @@ def without_each(project: Project, query: Query, address: ListAddress, span: Spa
         except QueryError:
             continue
         count = len(found.items)
-        words = f"{count}+ sessions" if found.next_cursor else f"{count} session{'' if count == 1 else 's'}"
+        words = f"more than {count} sessions" if found.next_cursor else f"{count} session{'' if count == 1 else 's'}"
         offers.append({"part": part, "href": str(address.top.but(q=text)), "words": words})
     return offers
 

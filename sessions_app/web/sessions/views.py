@@ -6,8 +6,8 @@ import shlex
 from typing import Any
 from urllib.parse import quote
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import StoredBytesMissing
@@ -58,7 +58,11 @@ ANOMALIES = 3
 @require_GET
 @project_page()
 def session(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
-    place = restored_place(request, place_of(session_of(project, session_id), request.GET.get("run", "")))
+    try:
+        found = session_of(project, session_id)
+    except Http404:
+        return redirect(_address_of_run(request, project, session_id))
+    place = restored_place(request, place_of(found, request.GET.get("run", "")))
     if partner := request.GET.get("with"):
         return redirect("diff", project.slug, place.run.run_id, partner)
     if address := step_to_go_to(request, place):
@@ -66,6 +70,12 @@ def session(request: HttpRequest, project: Project, session_id: str) -> HttpResp
     view = _view(request, project, place)
     context = _frame(request, project, place, view) | restored_context(place) | _VIEWS[view](request, project, place)
     return render(request, "sessions/session.html", context)
+
+
+def _address_of_run(request: HttpRequest, project: Project, run_id: str) -> str:
+    """Whoever has the id of a run has its session too."""
+    run = get_object_or_404(Run.objects.select_related("session"), project=project, run_id=run_id.replace("\x00", ""))
+    return run_address(run, project, **{name: value for name, value in request.GET.items() if name != "run"})
 
 
 def _view(request: HttpRequest, project: Project, place: RunPlace) -> str:
