@@ -33,11 +33,18 @@ function isVisible(element) {
   return element.checkVisibility ? element.checkVisibility() : element.offsetParent !== null;
 }
 
+// What stands in a closed menu is one press away, and its key works all the same.
+export function isOffered(element) {
+  const menu = element.parentElement.closest("details.menu:not([open])");
+  return menu ? !element.hidden && isVisible(menu) : isVisible(element);
+}
+
 function controlsOf(press) {
-  return [...document.querySelectorAll(`[data-key="${CSS.escape(press)}"]`)].filter((element) => isVisible(element) && !element.disabled);
+  return [...document.querySelectorAll(`[data-key="${CSS.escape(press)}"]`)].filter((element) => isOffered(element) && !element.disabled);
 }
 
 export function use(control) {
+  if (control.matches("summary")) openMenuOf(control.closest("details"));
   if (control.matches("input, textarea, select")) {
     control.focus();
     control.select?.();
@@ -46,6 +53,13 @@ export function use(control) {
   } else {
     control.click();
   }
+}
+
+function openMenuOf(submenu) {
+  const menu = submenu.parentElement.closest("details.menu:not([open])");
+  if (!menu) return;
+  menu.open = true;
+  submenu.open = false;
 }
 
 // The focus goes into the menu: whoever opens it by a key goes on by keys, and the next Tab stays in it.

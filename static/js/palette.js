@@ -1,5 +1,5 @@
 // Under the top box: a search for what is typed, what can be done on this page, pages, saved queries, recent sessions, help. Enter without a choice finds what is typed.
-import { use } from "./keys.js";
+import { isOffered, use } from "./keys.js";
 
 const box = document.querySelector(".bar-find input[role=combobox]");
 const list = document.getElementById("palette");
@@ -16,7 +16,7 @@ function wordsOf(control) {
 }
 
 function actions() {
-  const controls = [...document.querySelectorAll("main [data-key]")].filter((one) => !one.matches("details, input, [data-key=Esc], [data-row] *") && one.checkVisibility());
+  const controls = [...document.querySelectorAll("main [data-key]")].filter((one) => !one.matches("details, input, [data-key=Esc], [data-row] *") && isOffered(one));
   const group = document.createElement("ul");
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", "On this page");
@@ -53,20 +53,52 @@ async function open() {
     const answer = await fetch(list.dataset.from, { headers: { "HX-Request": "true" } });
     if (answer.ok) list.innerHTML = await answer.text();
     list.prepend(searches, ...actions());
-    options().forEach((option, at) => (option.id = `palette-${at}`));
+    options().forEach((option, at) => {
+      option.id = `palette-${at}`;
+      option.place = at;
+    });
   }
   offer();
 }
 
+// One wrong, missing, surplus or swapped letter in what a word begins with.
+function isNear(part, word) {
+  let same = 0;
+  while (same < part.length && part[same] === word[same]) same++;
+  const typed = part.slice(same);
+  const meant = word.slice(same);
+  const isOneOff = [typed, typed.slice(1)].some((rest) => meant.slice(1).startsWith(rest)) || meant.startsWith(typed.slice(1));
+  return isOneOff || (typed.length > 1 && meant.startsWith(typed[1] + typed[0] + typed.slice(2)));
+}
+
+// Words that begin with what is typed, then those that hold it, then those that it is near to.
+function rank(words, part) {
+  if (words.some((word) => word.startsWith(part))) return 0;
+  if (words.some((word) => word.includes(part))) return 1;
+  return part.length > 3 && words.some((word) => isNear(part, word)) ? 10 : Infinity;
+}
+
+const wordsIn = (text) => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+
+const byRank = (a, b) => a.rank - b.rank || a.place - b.place;
+
 function offer() {
-  const asked = box.value.toLowerCase().split(/\s+/).filter(Boolean);
-  for (const option of options()) {
-    const words = option.textContent.toLowerCase();
-    option.hidden = !asked.every((part) => words.includes(part));
+  const asked = wordsIn(box.value);
+  const [first, ...groups] = list.children;
+  for (const group of groups) {
+    for (const option of group.children) {
+      const words = wordsIn(option.firstElementChild.textContent);
+      option.rank = asked.reduce((sum, part) => sum + rank(words, part), 0);
+    }
+    group.replaceChildren(...[...group.children].sort(byRank));
+    for (const option of group.children) option.hidden = option.rank === Infinity;
+    group.rank = group.firstElementChild.rank;
+    group.place = Math.min(...[...group.children].map((option) => option.place));
+    group.hidden = group.rank === Infinity;
   }
-  search.hidden = !asked.length;
+  first.hidden = search.hidden = !box.value.trim();
   search.firstChild.textContent = `Search sessions for ${box.value.trim()}`;
-  for (const group of list.children) group.hidden = !group.querySelector("[role=option]:not([hidden])");
+  list.append(...groups.sort(byRank));
   pick(null);
   show(document.activeElement === box && offered().length > 0);
 }

@@ -130,6 +130,7 @@ def test_a_run_is_handed_over_with_note_link_and_reason(hands, shop, live_server
     hands.press("m")
     hands.send("user_id is missing, see #3", "Control+Enter")
     hands.page.wait_for_url("**step=3#note-*")
+    hands.click(hands.page.get_by_text("Actions"))
     hands.click(hands.page.get_by_text("Mark cold…"))
     hands.page.locator("[name=reason]").fill("The vendor changed its answers.")
     hands.click(hands.page.get_by_role("button", name="Mark cold", exact=True))

@@ -180,6 +180,27 @@ def is_complaint(text: str) -> bool:
     return "Failed to load resource: the server responded with a status of 4" not in text
 
 
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("sesions", "Sessions"),
+        ("goldnes", "Goldens"),
+        ("caht_7710", "chat_7710"),
+        ("gol", "Golden"),
+        ("tiemline", "Timeline"),
+    ],
+)
+def test_the_palette_forgives_a_letter_and_leads_with_what_begins_so(signed_in, live_server, shop, typed, first):
+    make_session(shop, "chat_7710")
+    signed_in.goto(f"{live_server.url}/p/shop/s/chat_7710")
+
+    signed_in.keyboard.press("Control+k")
+    expect(signed_in.locator("#palette [role=option]:visible").first).to_be_visible()
+    signed_in.keyboard.type(typed)
+
+    expect(signed_in.locator("#palette [role=option]:visible").nth(1)).to_contain_text(first)
+
+
 def test_the_top_box_is_a_palette_by_keys(signed_in, live_server, shop):
     """What is typed narrows it; Enter without a choice finds, as the next test says."""
     make_session(shop, "chat_7710")
@@ -227,6 +248,7 @@ def test_without_scripts_no_key_is_hinted_at_and_nothing_claims_to_be_live(brows
     expect(page.get_by_role("link", name="Reload")).to_be_visible()
     page.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}")
     expect(page.locator("kbd:visible")).to_have_count(0)
+    page.get_by_text("Actions").click()
     page.locator("summary[data-key=y]").click()
     expect(page.locator("details[open] noscript p")).to_be_visible()
     context.close()
@@ -244,7 +266,7 @@ def test_a_menu_opened_by_its_key_takes_the_focus_and_tab_stays_in_it(signed_in,
 
     assert (opened, signed_in.evaluate(is_inside)) == (True, True)
     press(signed_in, "Escape")
-    assert signed_in.evaluate("document.activeElement.dataset.key") == key
+    assert signed_in.evaluate("document.activeElement.textContent.trim()") == "Actions"
 
 
 def test_escape_in_a_field_of_a_menu_closes_the_menu(signed_in, live_server, shop):
@@ -255,8 +277,39 @@ def test_escape_in_a_field_of_a_menu_closes_the_menu(signed_in, live_server, sho
     signed_in.locator("[name=with]").focus()
     press(signed_in, "Escape")
 
-    assert signed_in.evaluate("document.activeElement.dataset.key") == "c"
+    assert signed_in.evaluate("document.activeElement.textContent.trim()") == "Actions"
     expect(signed_in.locator("details.menu[open]")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("key", "leads_to"), [("f", "fork"), ("l", "golden"), ("s", "share")])
+def test_the_keys_of_a_closed_menu_work(signed_in, live_server, shop, key, leads_to):
+    run = load_example(shop, "cancel_bug")
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}?view=timeline")
+    expect(signed_in.locator(f".menu-actions [data-key={key}]")).not_to_be_visible()
+
+    press(signed_in, key)
+
+    signed_in.wait_for_url(f"**/{leads_to}?*")
+
+
+@pytest.mark.parametrize(("width", "top"), [(1280, 267), (390, 500)])
+def test_the_head_of_a_session_leaves_the_page_to_its_steps(signed_in, live_server, shop, width, top):
+    run = load_example(shop, "cancel_bug")
+    signed_in.set_viewport_size({"width": width, "height": 800})
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}")
+
+    box = signed_in.locator(".steps tbody tr").first.bounding_box()
+
+    assert box is not None
+    assert box["y"] < top
+
+
+def test_a_golden_can_be_kept_from_the_first_screenful(signed_in, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    signed_in.set_viewport_size({"width": 1280, "height": 800})
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}/golden")
+
+    expect(signed_in.get_by_role("button", name="Keep")).to_be_in_viewport(ratio=1)
 
 
 def test_the_steps_of_a_run_begin_in_the_first_screenful(signed_in, live_server, shop):
