@@ -159,6 +159,7 @@ def test_load_more_adds_rows_in_place(signed_in, live_server, shop):
 def test_pages_are_accessible_fit_and_obey_the_policy(signed_in, live_server, shop, scheme, width):
     run = make_session(shop, "x" * 300, input_preview=HOSTILE * 5, output_preview=None, user_id=HOSTILE, model="m" * 90)
     mark_cold(run=run, reason=HOSTILE * 9)
+    make_session(shop, "older than the histogram", minutes_ago=60 * 24 * 90)
     complaints: list[str] = []
     signed_in.on("console", lambda message: complaints.append(message.text) if is_complaint(message.text) else None)
     signed_in.set_viewport_size({"width": width, "height": 800})
@@ -173,6 +174,17 @@ def test_pages_are_accessible_fit_and_obey_the_policy(signed_in, live_server, sh
         assert (address, found) == (address, [])
         assert signed_in.evaluate("document.documentElement.scrollWidth") <= width, address
     assert complaints == []
+
+
+def test_what_is_pressed_on_a_step_is_large_enough(signed_in, live_server, shop):
+    run = load_example(shop, "r_8821")
+    run.session.tags = ["T"]
+    run.session.save()
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}?step=3")
+
+    violations = Axe().run(signed_in, options={"runOnly": ["target-size"]}).response["violations"]
+
+    assert [node["html"] for each in violations for node in each["nodes"]] == []
 
 
 def is_complaint(text: str) -> bool:
