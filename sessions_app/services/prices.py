@@ -14,6 +14,9 @@ class ListPrice:
     input_price: Decimal
     output_price: Decimal
     source: str
+    """The package, which gives no date for its prices."""
+    page: str
+    """Address of the provider's own list; empty where the package names none."""
 
 
 def list_price(model: str) -> ListPrice | None:
@@ -22,14 +25,19 @@ def list_price(model: str) -> ListPrice | None:
 
     try:
         # Frameworks put the provider in front: `openai:gpt-4o`.
-        _, found = data_snapshot.get_snapshot().find_provider_model(model.rpartition(":")[2], None, None, None)
+        provider, found = data_snapshot.get_snapshot().find_provider_model(model.rpartition(":")[2], None, None, None)
     except LookupError:
         return None
     prices = found.prices if not isinstance(found.prices, list) else found.prices[-1].prices
     amounts = (_base(prices.input_mtok), _base(prices.output_mtok))
     if amounts[0] is None or amounts[1] is None:
         return None
-    return ListPrice(input_price=amounts[0], output_price=amounts[1], source=f"genai-prices {version('genai-prices')}")
+    return ListPrice(
+        input_price=amounts[0],
+        output_price=amounts[1],
+        source=f"genai-prices {version('genai-prices')}",
+        page=next(iter(provider.pricing_urls or ()), ""),
+    )
 
 
 def _base(price: object) -> Decimal | None:

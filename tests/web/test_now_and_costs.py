@@ -1,6 +1,7 @@
 """What needs somebody now, and what runs cost."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -307,5 +308,6 @@ def test_a_known_model_is_offered_with_its_list_price(bob, shop):
     page = bob.get("/p/shop/settings/prices?model=openai:gpt-4o").content.decode()
 
     assert 'value="2.5"' in page
-    assert "Check it against your contract" in page
+    assert re.search(r"List price from genai-prices [\d.]+", page)
+    assert re.search(r"does not date its prices: check <code>https://\S+openai.com/\S+</code>\s+or your contract", page)
     assert "No public list price" in bob.get("/p/shop/settings/prices?model=own-model-7").content.decode()

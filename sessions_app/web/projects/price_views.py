@@ -73,6 +73,7 @@ def _offered(model: str) -> dict[str, Any]:
         "input_price": found.input_price.normalize(),
         "output_price": found.output_price.normalize(),
         "source": found.source,
+        "pricing_page": found.page,
     }
 
 
