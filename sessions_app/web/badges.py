@@ -125,9 +125,9 @@ CHECK_RESULTS = {
 FAILURE_OUTCOMES = {
     "fixed": State(word="fixed", icon="check", css="reproduced"),
     "still_fails": State(word="still fails", icon="x", css="error"),
-    "fails_otherwise": State(word="fails otherwise", icon="x", css="error"),
+    "fails_otherwise": State(word="fails differently", icon="x", css="error"),
     "could_not_run": State(word="could not run", icon="minus", css="stopped"),
-    "not_known": State(word="came to no end", icon="circle-dashed", css="unknown"),
+    "not_known": State(word="no result", icon="circle-dashed", css="unknown"),
 }
 
 ATTEMPTS = {

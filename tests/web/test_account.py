@@ -101,7 +101,7 @@ def test_a_person_sees_where_they_are_signed_in_and_ends_one(bob):
     page = here.get("/me").content.decode()
     assert [words for words in ("Firefox at work", "Chrome at home", "2001:db8::7") if words not in page] == []
     assert [client for client in (here, there) if str(client.session.session_key) in page] == []
-    assert page.count("this one") == 1
+    assert page.count(">this browser<") == 1
     (end,) = ends_of(here)
     assert here.post("/me/sessions/end", {"sign_in": end})["Location"] == "/me"
 
@@ -112,7 +112,7 @@ def test_a_person_sees_where_they_are_signed_in_and_ends_one(bob):
 
 def test_all_others_are_ended_at_once(bob):
     here, *others = (signed_in(f"browser {number}") for number in range(3))
-    assert here.get("/me").content.decode().count("End all others") == 1
+    assert here.get("/me").content.decode().count("Sign out everywhere else") == 1
 
     here.post("/me/sessions/end")
 

@@ -382,14 +382,14 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
 
     bob.post(reverse("cancel_golden_batch", args=["shop", batch.golden_batch_id]))
     page = bob.get(answer.headers["Location"])
-    assert (page.context["result"], "Run the 2 that did not run" in page.content.decode()) == ("could_not_run", True)
+    assert (page.context["result"], "Run the 2 that could not run" in page.content.decode()) == ("could_not_run", True)
     for suffix, words in (("md", "## Goldens"), ("xml", "<testsuite")):
         report = bob.get(reverse("golden_batch_report", args=["shop", batch.golden_batch_id, suffix]))
         assert words in report.content.decode()
 
     bob.post(reverse("resume_golden_batch", args=["shop", batch.golden_batch_id]))
     page = bob.get(answer.headers["Location"])
-    assert (page.context["over"], page.context["left"], "that did not run" in page.content.decode()) == (0, 0, False)
+    assert (page.context["over"], page.context["left"], "that could not run" in page.content.decode()) == (0, 0, False)
 
 
 def test_the_table_says_what_broke_since_the_last_deploy(bob, bad, shop):
@@ -436,7 +436,7 @@ def test_the_worst_of_the_runs_made_together_is_the_last_result(bob, bad, shop):
     told = words_of(bob.get(reverse("workflow", args=["shop", "chat"])))
     assert "Its golden does not pass on the latest code with old." in told
     assert "golden Own orders: failed with old after the deploy of v2" in told
-    assert "Nothing is left to do here." not in told
+    assert "There is nothing left to do here." not in told
 
     bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
     assert "Its golden is running on the latest code." in words_of(bob.get(reverse("workflow", args=["shop", "chat"])))
@@ -572,7 +572,7 @@ def test_the_list_asks_again_while_a_golden_runs(bob, bad):
     end(GoldenRun.objects.get(), bad)
     over = bob.get(address, headers={"hx-request": "true", "if-none-match": part["ETag"]})
     assert "1 of 1 golden fails." in words_of(over)
-    assert "Open what fails" in words_of(over)
+    assert "Open the failing golden" in words_of(over)
 
 
 def test_the_list_costs_the_same_for_one_golden_and_for_many(bob, bad):

@@ -40,7 +40,7 @@ def test_list_shows_newest_first_with_input_answer_and_verdict(shop, bob):
 
 
 def test_list_of_an_empty_project_leads_to_setting_up(shop, bob):
-    assert "No session has arrived yet" in bob.get(ADDRESS).content.decode()
+    assert "No sessions yet" in bob.get(ADDRESS).content.decode()
     assert bob.get("/p/shop/")["Location"] == "/p/shop/setup"
 
 

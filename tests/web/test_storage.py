@@ -249,7 +249,7 @@ def test_the_page_shows_the_sums(shop):
     page = page_of(shop)
 
     assert re.search(r"\S+ K?i?B stored for 1 recorded run\.", " ".join(page.split()))
-    assert "replay" not in page.partition('id="main"')[2].partition("Runs stay")[0]
+    assert "replay" not in page.partition('id="main"')[2].partition("Runs are kept")[0]
     assert f"{len(document('r1', make_tool_step(result='one')))} B" in page
     assert "/p/shop/s/r1?run=r1" in page
 
@@ -278,7 +278,7 @@ def test_the_page_says_many_for_what_was_not_counted(shop, monkeypatch):
 
     page = client_of(make_user("eve", shop)).get("/p/shop/storage").content.decode()
 
-    assert "too much to total" in page
+    assert "too many runs to add up" in page
     assert "many" in page
 
 
@@ -336,7 +336,7 @@ def test_the_page_is_accessible_and_fits(page: Page, live_server, shop, monkeypa
     check("filled")
     monkeypatch.setattr(queries, "AT_MOST", 1)
     page.reload()
-    assert "too much to total" in page.inner_text("main")
+    assert "too many runs to add up" in page.inner_text("main")
     check("cut")
     page.goto(f"{live_server.url}/p/shop/setup")
     check("set up")

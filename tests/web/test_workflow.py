@@ -239,7 +239,7 @@ def test_a_golden_that_passed_ends_the_work(bob, parent):
         )
     )
     assert red < fix < green
-    assert "Nothing is left to do here." in page
+    assert "There is nothing left to do here." in page
 
 
 def test_without_a_fork_the_fix_is_the_run_on_which_the_golden_passed(bob, parent):

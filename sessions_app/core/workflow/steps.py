@@ -141,7 +141,7 @@ def _gather(facts: Facts, answer: bool | None) -> WorkflowStep:
         number=1,
         title="Gather evidence",
         state=state,
-        words=facts.story if state == "done" else "The run is still arriving.",
+        words=facts.story if state == "done" else "This run is still being received.",
         missing=tuple(words for words, is_missing in ends.items() if is_missing),
         evidence=_odd(facts),
         action="session",
@@ -163,7 +163,7 @@ def _extract(facts: Facts, answer: bool | None) -> WorkflowStep:
         number=2,
         title="Extract the session",
         state=state if steps else "not_possible",
-        words=f"{_at_least(facts)}{count(steps, 'step')}, {kit}." if steps else "The recording holds no step.",
+        words=f"{_at_least(facts)}{count(steps, 'step')}, {kit}." if steps else "No steps were recorded.",
         missing=facts.kit_missing,
         action="record",
     )
@@ -214,7 +214,7 @@ def _run_replay(facts: Facts, answer: bool | None) -> WorkflowStep:
 _REPLAYED: dict[StepState, str] = {
     "done": "Replayed from its recorded answers.",
     "open": "Not replayed yet.",
-    "not_possible": "There is nothing to replay with.",
+    "not_possible": "Too little was recorded to replay.",
 }
 
 
@@ -224,8 +224,8 @@ def _debug(facts: Facts, answer: bool | None) -> WorkflowStep:
     state: StepState = "done" if ended else "not_possible" if facts.verdict == "cold" else "open"
     paused = sum(attempt.has_stops for attempt in tried)
     kinds = ((paused, "replay with breakpoints", "replays with breakpoints"), (len(tried) - paused, "fork", "forks"))
-    told = " and ".join(count(*kind) for kind in kinds if kind[0]) + f" tried{'' if ended else ', none to its end'}."
-    waits = "Waits for a replay that reproduces the run."
+    told = " and ".join(count(*kind) for kind in kinds if kind[0]) + f" tried{'' if ended else ', none finished'}."
+    waits = "Waiting for a replay that reproduces the run."
     ready = "Pause before a step, before a tool, or when a condition holds; or fork from a step with one thing changed."
     return WorkflowStep(
         number=5,
@@ -251,7 +251,7 @@ def _check_world(facts: Facts, answer: bool | None) -> WorkflowStep:
 
 def _of_world(facts: Facts, answer: bool | None, failed: list[Attempt]) -> tuple[StepState, str]:
     if answer is False:
-        return "open", "It does not reproduce: see what may lie outside the recording, then make a new attempt."
+        return "open", "It does not reproduce: check what may lie outside the recording, then try again."
     if answer:
         after = "An attempt that did not reproduce the run was followed by one that did."
         return ("done", after) if failed else ("not_needed", "It reproduces from the recording alone.")
@@ -270,7 +270,7 @@ def _fix(facts: Facts, answer: bool | None) -> WorkflowStep:
         number=7,
         title="Fix, and write a regression test",
         state="done" if green else "not_possible" if facts.verdict == "cold" and not told else "open",
-        words=_golden_words(told[0]) if told else f"{fork} No golden keeps it from coming back yet.",
+        words=_golden_words(told[0]) if told else f"{fork} No golden guards against a regression yet.",
         evidence=(*_red(told[:SHOWN]), *_fixed(proven, told[:SHOWN]), *map(_last_run, told[:SHOWN])),
         action=_fix_action(answer, proven, told),
     )
@@ -288,11 +288,11 @@ def _golden_words(golden: KeptGolden) -> str:
         after = f", after the deploy of {golden.last_deploy}" if golden.last_deploy else ""
         return f"Its golden fails on a bad run and passes on the latest code{after}."
     if golden.last_run_id is None:
-        return "A golden is kept and has not been run."
+        return "A golden was made but has not been run."
     if golden.last_result is None:
         return "Its golden is running on the latest code."
     if golden.fails_on is None:
-        return "A golden is kept that is not known to fail on any run."
+        return "A golden was made, but it is not known to fail on any run."
     return f"Its golden does not pass on the latest code{_with_agents(golden)}."
 
 
