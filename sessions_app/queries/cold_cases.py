@@ -10,13 +10,16 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from sessions_app.models import Project, Run, RunContent
+from sessions_app.models import Project, Replay, Run, RunContent
+from sessions_app.models.replays import FORK_MODES
 from sessions_app.queries.failure_groups import told_of
 from sessions_app.queries.search import IS_COLD
 
 MOST = 2000
 """Newest cold cases that are read for the board; more are counted as "newest 2,000"."""
 SHOWN_IN_GROUP = 10
+NAMED_OF_GROUP = 200
+"""Of each group those whose tools and agents are read."""
 _FIELDS = (
     "run_id", "received_at", "started_at", "kit", "kit_lacks", "verdict_reasons", "input_preview", "error_preview",
     "verdict", "project", "session", "content", "cold_case", "agent_name", "status", "anomalies", "story",
@@ -61,6 +64,8 @@ class ColdRun:
     run: Run
     missing: tuple[str, ...]
     """Without which it cannot be replayed."""
+    tried: Replay | None = None
+    """Of a run that a person marked: the replay that reproduced it, else the newest that ended."""
 
     @property
     def is_marked(self) -> bool:
@@ -95,7 +100,9 @@ class ColdGroup:
     """Lines of the kit that they lack besides, those that most of them lack first."""
     things: tuple[MissingThing, ...]
     runs: list[ColdRun]
-    """Those that started last, first."""
+    """Those that are shown: those that started last, first."""
+    members: list[ColdRun]
+    """Those whose tools and agents are named."""
     count: int
     first_at: datetime
     last_at: datetime
@@ -114,18 +121,26 @@ class ColdGroup:
 class ColdBoard:
     groups: list[ColdGroup]
     total: int
+    lacking: int
+    """Those that cannot be replayed."""
     is_cut: bool
     fixes: CheapestFixes
 
+    @property
+    def marked(self) -> int:
+        """Those that could be, and that people marked."""
+        return self.total - self.lacking
+
 
 def cold_board(project: Project) -> ColdBoard:
-    """Three queries for any number of cases."""
+    """Four queries for any number of cases."""
     read = list(cold_runs(project)[: MOST + 1])
     cases = [ColdRun(run=run, missing=needs_of(run)) for run in read[:MOST]]
     counts = Counter(key for case in cases for key in case.missing)
     return ColdBoard(
-        groups=_with_places(_groups(cases, counts)),
+        groups=_with_replays(_with_places(_groups(cases, counts))),
         total=len(cases),
+        lacking=sum(case.run.verdict == "cold" for case in cases),
         is_cut=len(read) > MOST,
         fixes=cheapest_fixes([case.missing for case in cases], _things(cases, counts)),
     )
@@ -218,14 +233,30 @@ def _groups(cases: list[ColdRun], counts: Counter[str]) -> list[ColdGroup]:
 
 
 def _with_places(groups: list[ColdGroup]) -> list[ColdGroup]:
-    """With the tools and agents of the runs that are shown. One query."""
-    contents = RunContent.objects.filter(pk__in=[case.run.content_id for group in groups for case in group.runs])
+    """With the tools and agents of their runs. One query."""
+    contents = RunContent.objects.filter(pk__in=[case.run.content_id for group in groups for case in group.members])
     read = contents.only("outline", "base_steps").in_bulk()
     return [replace(group, places=_places(group, read)) for group in groups]
 
 
+def _with_replays(groups: list[ColdGroup]) -> list[ColdGroup]:
+    """With what was tried with the marked runs that are shown. One query."""
+    shown = [case.run.pk for group in groups if group.is_marked for case in group.runs]
+    over = Replay.objects.filter(run__in=shown, is_golden=False, state__in=("done", "failed")).exclude(
+        mode__in=FORK_MODES
+    )
+    tried: dict[int, Replay] = {}
+    for replay in over.order_by("pk"):
+        kept = tried.get(replay.run_id)
+        if kept is None or kept.verdict != "reproduced":
+            tried[replay.run_id] = replay
+    return [
+        replace(group, runs=[replace(case, tried=tried.get(case.run.pk)) for case in group.runs]) for group in groups
+    ]
+
+
 def _places(group: ColdGroup, contents: dict[int, RunContent]) -> tuple[str, ...]:
-    cases = [] if group.is_marked else group.runs
+    cases = [] if group.is_marked else group.members
     return tuple(dict.fromkeys(filter(None, (_place(case.run, contents[case.run.content_id]) for case in cases))))
 
 
@@ -252,6 +283,7 @@ def _group(missing: tuple[str, ...], members: list[ColdRun], counts: Counter[str
         things=tuple(things[key] for key in missing),
         kit=_kit_of(members),
         runs=newest[:SHOWN_IN_GROUP],
+        members=newest[:NAMED_OF_GROUP],
         count=len(members),
         first_at=newest[-1].at,
         last_at=newest[0].at,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sessions_app.models import Project, Replay, Run, Session, SessionReplay
 from sessions_app.queries.turns import in_turn
 
@@ -27,6 +29,14 @@ def runs_in_order(session: Session, at_most: int) -> list[Run]:
     """The recorded runs of a session in their order; what a replay produced is none of them."""
     rows = session.runs.filter(origin="recorded").order_by(*in_turn())
     return list(rows.only("run_id", "project_id", "content", "model_call_count", "tool_call_count")[:at_most])
+
+
+def recorded_runs_of(session: Session, run_ids: Iterable[str]) -> dict[str, Run]:
+    """What each was asked and answered, by run id. One query."""
+    rows = Run.objects.filter(session=session, run_id__in=list(run_ids))
+    return {
+        run.run_id: run for run in rows.only("run_id", "project_id", "input_preview", "output_preview", "error_preview")
+    }
 
 
 def newest_of(session: Session) -> SessionReplay | None:

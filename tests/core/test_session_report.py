@@ -37,7 +37,7 @@ def test_a_session_is_reproduced_only_if_every_run_is():
     assert (whole.state, whole.verdict, whole.words) == ("done", "reproduced", "Reproduced: all 2 runs")
     assert (other.state, other.verdict) == ("done", "diverged")
     assert other.words == (
-        'Not reproduced: run 2 of 3, run_2: Diverged at step 4: user_id in the tool result: absent → "u_7710"'
+        '1 of 3 runs reproduced; run 2, run_2: Diverged at step 4: user_id in the tool result: absent → "u_7710"'
     )
     assert other.next_action == "Open the diff at the first difference."
     assert whole.next_action is None
@@ -50,7 +50,7 @@ def test_one_run_that_is_not_reproduced_is_enough(verdict):
     report = report_of(*runs)
 
     assert report.verdict == verdict
-    assert report.words.startswith("Not reproduced: run 2 of 3, run_2: ")
+    assert report.words.startswith("2 of 3 runs reproduced; run 2, run_2: ")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_session_of_which_all_was_cancelled_is_cancelled():
         "cancelled",
         "Cancelled",
     )
-    assert report_of(replayed(1), replayed(2, "cancelled")).words == "Not reproduced: run 2 of 2, run_2: Cancelled"
+    assert report_of(replayed(1), replayed(2, "cancelled")).words == "1 of 2 runs reproduced; run 2, run_2: Cancelled"
 
 
 def test_a_session_whose_runs_are_gone_claims_nothing():
@@ -90,7 +90,7 @@ def test_the_report_as_text():
         "========================================\n"
         "Session: chat_1\n"
         "Preset: From the recording\n"
-        "Verdict: Not reproduced: run 2 of 2, run_2: "
+        "Verdict: 1 of 2 runs reproduced; run 2, run_2: "
         'Diverged at step 4: user_id in the tool result: absent → "u_7710"\n'
         "Next: Open the diff at the first difference.\n"
         "Session replay: sr_1\n"

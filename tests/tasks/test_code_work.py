@@ -186,7 +186,7 @@ def test_a_fix_of_an_sdk_agent_s_tool_is_found_behind_the_fence(project):
     assert report.replay is not None
     assert report.replay.parts is not None
     assert report.verdict.startswith("The change takes effect at step 4: cancel_order now answers")
-    assert "in isolation" in report.replay.parts.in_words
+    assert "in isolation" in report.replay.parts.in_words(has_proof=True)
     assert "own machine" not in report.replay.parts.brief
 
 

@@ -1,15 +1,17 @@
 """Cold cases: marking with a reason, taking back, and the board."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app.models import ColdCase, Run
+from sessions_app.models import ColdCase, Replay, Run
 from sessions_app.queries.cold_cases import MissingThing, cheapest_fixes, cold_board
 from sessions_app.services.cold_cases import mark_cold
-from tests.web.making import HOSTILE, client_of, make_session, make_user
-from tests.web.records import load_record
+from tests.web.making import HOSTILE, client_of, make_session, make_user, match
+from tests.web.records import load_record, tool_step
 
 pytestmark = pytest.mark.django_db
 
@@ -234,3 +236,38 @@ def test_board_costs_the_same_for_one_case_and_for_many(shop, bob):
         mark_cold(run=make_session(shop, f"s{number}"), reason="gone")
 
     assert cost() == one
+
+
+def test_runs_that_people_marked_are_not_said_to_be_impossible_to_replay(shop, bob):
+    lack(make_session(shop, "lacking"), "tool_io")
+    tried, untried, failed = (make_session(shop, name) for name in ("tried", "untried", "failed"))
+    for run in (tried, untried, failed):
+        mark_cold(run=run, reason="withdrawn")
+    for run, verdicts in {tried: ("reproduced", "diverged"), failed: ("could_not_run",)}.items():
+        for number, verdict in enumerate(verdicts, start=1):
+            state = "failed" if verdict == "could_not_run" else "done"
+            Replay.objects.create(
+                project=shop, run=run, content=run.content, number=number, state=state, verdict=verdict
+            )
+
+    page = bob.get("/p/shop/cold").content.decode()
+
+    story = " ".join(match(r'<p class="story">(.*?)</p>', page).split())
+    assert story.startswith("1 run cannot be replayed: too little was recorded. 3 others are marked cold by hand.")
+    marks = [" ".join(re.sub(r"<[^>]+>", " ", text).split()) for text in re.findall(r"cold-mark(.*?)</td>", page, re.S)]
+    assert sorted(text.rpartition("· ")[2] for text in marks) == ["could not run", "replay not tried", "reproduced"]
+    assert "cannot be reproduced" not in page
+
+
+def test_tools_of_a_group_are_those_of_all_its_runs_and_not_of_the_ten_that_are_shown(shop, bob):
+    for number in range(12):
+        steps = [tool_step("old_tool" if number == 0 else "new_tool")]
+        at = f"2026-11-17T15:{number:02}:00Z"
+        run = load_record(shop, run_id=f"r{number}", session_id=f"s{number}", steps=steps, started_at=at)
+        reasons = [{"code": "tool_io", "message": "gone", "step": 1, "fix": None}]
+        Run.objects.filter(pk=run.pk).update(verdict="cold", verdict_reasons=reasons)
+
+    (group,) = cold_board(shop).groups
+
+    assert len(group.runs) == 10
+    assert group.places == ("new_tool", "old_tool")

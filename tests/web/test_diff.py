@@ -383,6 +383,16 @@ def twins(shop):
     load_record(shop, run_id="bad", session_id="bad", input="Where is my order 7?", **asked)
 
 
+def test_without_any_run_to_compare_with_it_is_said_what_to_do(shop, bob):
+    load_record(shop, run_id="alone", session_id="alone", agent={"name": "order desk"})
+
+    page = bob.get("/p/shop/s/alone/twins").content.decode()
+
+    assert "No run to compare with yet" in page
+    assert 'href="/p/shop/sessions?q=agent%3A%22order%20desk%22"' in page
+    assert 'name="with"' in page
+
+
 @pytest.mark.usefixtures("twins")
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
 def test_good_twins_of_the_same_agent_are_offered_the_most_alike_first(bob, headers):
@@ -501,3 +511,13 @@ def test_the_key_e_marks_what_is_read_and_the_page_is_accessible(page, live_serv
         violations = Axe().run(page).response["violations"]
         assert (width, [(each["id"], each["nodes"][0]["html"]) for each in violations]) == (width, [])
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_long_text_among_the_facts_is_folded(shop, bob):
+    for name, word in {"a": "truck", "b": "lorry"}.items():
+        text = " ".join(f"On day {day} nobody knew which {word} it was on." for day in range(40))
+        load_record(shop, run_id=name, session_id=name, input=text, steps=[tool_step()])
+
+    facts = match(r'<section class="facts-diff"(.*?)</section>', diff_of(bob, "a", "b"))
+
+    assert "characters, different in 40 places" in facts

@@ -417,3 +417,16 @@ def test_the_session_names_forks_among_its_replays(shop, parent, bob):
     assert ">fork #1</a>" in tried
     assert "at step 3" in tried
     assert "/p/shop/s/chat_1/forks?run=parent" in tried
+
+
+def test_the_table_of_forks_offers_to_play_on_where_one_waits(shop, parent, bob):
+    waiting, ended = make_waiting(parent, number=1), make_fork(parent, number=2)
+    viewer = client_of(make_user("eve", shop, "viewer"))
+    address = reverse("forks", args=["shop", "chat_1"])
+
+    page, read = (client.get(address).content.decode() for client in (bob, viewer))
+
+    assert page.count("Answer and play on") == 1
+    assert f"/p/shop/replays/{waiting.replay_id}#answer-title" in page
+    assert f"/p/shop/replays/{ended.replay_id}#answer-title" not in page
+    assert "Answer and play on" not in read

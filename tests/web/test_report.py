@@ -3,13 +3,14 @@
 import base64
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.urls import reverse
 
 from sessions_app.core.replay.isolation import HOOK_ONLY, OWN_MACHINE
-from sessions_app.core.replay.proof import Part
+from sessions_app.core.replay.proof import Part, not_comparable
 from sessions_app.models import Replay
 from sessions_app.web.replays.report import linked_words
 from tests.proofs import make_proof
@@ -396,3 +397,28 @@ def test_attempts_that_are_not_over_are_named_below_those_that_are(shop, bob):
     Replay.objects.create(project=shop, run=replay.run, content=replay.content, number=2, state="paused")
 
     assert re.search(r"Not finished: <a [^>]*>#2</a>", page_of(bob, replay))
+
+
+def test_a_run_to_compare_with_is_advised_only_where_there_is_one(shop, bob):
+    asked = {"agent": {"name": "desk"}, "input": "Where is my order 7?", "output": "done"}
+    run = load_record(shop, run_id="bad", session_id="bad", steps=[tool_step()], **asked)
+    replay = make_replay(run, verdict="reproduced")
+
+    assert "went well" not in page_of(bob, replay)
+
+    load_record(shop, run_id="good", session_id="good", steps=[tool_step()], **asked)
+
+    assert re.search(r'<a href="/p/shop/s/bad/twins[^"]*">[^<]*went well</a>', page_of(bob, replay))
+
+
+def test_what_became_of_the_state_is_told_once(shop, bob):
+    """A run without states has none to carry over."""
+    proof = make_proof(1)
+    without = replace(proof, parts={**proof.parts, "state": not_comparable("no state was recorded")})
+    run = load_record(shop, run_id="r", steps=[tool_step()])
+
+    page = page_of(bob, make_replay(run, produced_run=run, facts=FACTS | {"proof": without.to_json()}))
+
+    assert "Tools: frozen" in page
+    assert "no state was recorded" in page
+    assert "carried over" not in page

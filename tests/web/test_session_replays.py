@@ -80,8 +80,8 @@ def test_while_runs_are_open_the_page_asks_again(shop, bob):
     assert 'hx-trigger="every 2s, refresh"' in page
     assert "Cancel" in page
     assert rows_of(page) == [
-        "1 chat_1 From the recording queued – #1 of chat_1",
-        "2 chat_2 From the recording queued – #1 of chat_2",
+        "1 check all done queued – #1 of chat_1",
+        "2 check all done queued – #1 of chat_2",
     ]
 
 
@@ -93,7 +93,7 @@ def test_the_final_answer_asks_no_more(shop, bob):
 
     assert "hx-trigger" not in part
     assert "Reproduced: all 2 runs" in part
-    assert rows_of(part)[0] == "1 chat_1 From the recording reproduced none #1 of chat_1"
+    assert rows_of(part)[0] == "1 check all done reproduced nothing #1 of chat_1"
 
 
 def test_a_paused_session_waits_for_somebody_and_does_not_poll(shop, bob):
@@ -114,8 +114,9 @@ def test_the_first_run_that_is_not_reproduced_names_the_place(shop, bob):
 
     page = page_of(bob, asked)
 
-    assert "Not reproduced: run 2 of 3, chat_2: Diverged at step 4: argument user_id" in page
-    assert "step 4 args.user_id" in rows_of(page)[1]
+    assert words_of(match(r'aria-label="Outcomes">(.*?)</p>', page)) == "2 diverged 1 reproduced"
+    assert "1 of 3 runs reproduced; run 2, chat_2: Diverged at step 4: argument user_id" in page
+    assert "step 4: argument user_id: &quot;a&quot; → &quot;b&quot;" in rows_of(page)[1]
     marked = ["aria-current" in row for row in re.findall(r"<tr.*?</tr>", page, re.DOTALL)[1:]]
     assert marked == [False, True, False]
 
@@ -134,7 +135,7 @@ def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob
     assert "3 runs" in row
     assert "diverged 1 of 3" in row
     assert "2 chat_2 diverged 3 chat_3" in head
-    assert "Not reproduced: run 2 of 3" in head
+    assert "2 of 3 runs reproduced" in head
 
     mark_cold(run=Run.objects.get(run_id="chat_1"), reason="lost")
     Run.objects.filter(run_id="chat_3").update(status="error")
@@ -161,8 +162,8 @@ def test_a_run_that_could_not_run_says_why_once(shop, bob):
 
     page = page_of(bob, asked)
 
-    assert rows_of(page)[0] == "1 chat_1 From the recording could not run no agent – #1 of chat_1"
-    assert "Not reproduced: run 1 of 2, chat_1: Could not run: no agent" in page
+    assert rows_of(page)[0] == "1 check all done could not run no agent #1 of chat_1"
+    assert "0 of 2 runs reproduced; run 1, chat_1: Could not run: no agent" in page
 
 
 def test_a_part_that_has_not_changed_is_not_sent_again(shop, bob):
@@ -183,7 +184,7 @@ def test_cancelled_is_no_error(shop, bob):
     bob.post(reverse("cancel_session_replay", args=["shop", asked.session_replay_id]))
 
     page = page_of(bob, asked)
-    assert rows_of(page)[0] == "1 chat_1 From the recording cancelled – #1 of chat_1"
+    assert rows_of(page)[0] == "1 check all done cancelled – #1 of chat_1"
     assert "rror" not in match(r"(<article.*</article>)", page)
     assert "Cancelled" in match(r"(<article.*</article>)", page)
 

@@ -76,7 +76,7 @@ def test_a_step_that_a_run_lacks_is_said(shop, bob):
 
     page = diff_of(bob, "a", "a", third="c")
 
-    assert "no such step in A" in page
+    assert "A has ended" in page
     assert "only in C" in page
     assert "no such step in C" in page
 
@@ -146,3 +146,17 @@ def test_a_change_that_was_there_at_an_earlier_step_is_folded_under_it(shop, bob
     folded = match(r'<details class="follows">(.*?)</details>', second)
     assert "follows from A 1: 1 place" in " ".join(folded.split())
     assert "returned" in folded
+
+
+def test_the_third_run_goes_by_its_own_letter_and_says_where_it_waits(trio, shop, bob):
+    steps = [
+        tool_step(arguments={"i": 0}, result={"n": 0}),
+        tool_step("other", arguments={"i": 9}, result=None, source="unknown"),
+    ]
+    load_record(shop, run_id="waits", session_id="waits", steps=steps, status="cut_off", output=None)
+
+    page = diff_of(bob, "a", "b", third="waits")
+
+    assert "; C calls other(9), and stops there" in page
+    assert "; C stopped at step 2, without an answer." in page
+    assert "no such step in C" not in page

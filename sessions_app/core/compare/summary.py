@@ -55,27 +55,29 @@ class Summary:
     lead: str
 
 
-def summary(comparison: Comparison) -> Summary:
+def summary(comparison: Comparison, other: str = "B") -> Summary:
+    """`other` is the letter of the right run."""
     names = _renamed(comparison)
     are_asked_alike = not _is_changed(comparison, "input")
-    places = _places(comparison, names, are_asked_alike)
-    ending = _ending(comparison, names)
+    places = _places(comparison, names, are_asked_alike, other)
+    ending = _ending(comparison, names, other)
+    set_up = _set_up(comparison, other)
     return Summary(
-        context=_set_up(comparison) if are_asked_alike else f"{_questions(comparison, names)} {_set_up(comparison)}",
+        context=set_up if are_asked_alike else f"{_questions(comparison, names)} {set_up}",
         places=places,
         ending=None if comparison.divergence is None else ending,
         lead=places[0].words if places else _without_places(comparison, are_asked_alike),
     )
 
 
-def _places(comparison: Comparison, names: dict[str, str], are_asked_alike: bool) -> tuple[Place, ...]:
+def _places(comparison: Comparison, names: dict[str, str], are_asked_alike: bool, other: str) -> tuple[Place, ...]:
     """Where the questions differ a call says most: what a tool answers to another question is other data. What a model
     decided stands in the call that it made."""
-    call = _first_call(comparison, names)
+    call = _first_call(comparison, names, other)
     skipped = (*_MEASURED, "response") if call else _MEASURED
-    field = next(_fields(comparison, names, skipped), None)
+    field = next(_fields(comparison, names, other, skipped), None)
     if call is None:
-        found = [field or next(_fields(comparison, names), None) or _first_alone(comparison)]
+        found = [field or next(_fields(comparison, names, other), None) or _first_alone(comparison, other)]
     elif field is None or field.row > call.row:
         found = [call]
     elif field.row == call.row:
@@ -139,14 +141,14 @@ def _questions(comparison: Comparison, names: dict[str, str]) -> str:
     return f"The questions differ: {left} → {right}."
 
 
-def _set_up(comparison: Comparison) -> str:
+def _set_up(comparison: Comparison, other: str) -> str:
     """`Set-up differs: agent version v14 → v15, tool track_parcel.`"""
     names = tool_names_of(comparison.left), tool_names_of(comparison.right)
     found = [
         words
         for fact in comparison.facts
         if fact.status == "changed" and fact.name not in (*_ASKED_FOR, *_ENDS)
-        for words in dict.fromkeys(_set_up_words(each, names) for each in fact.differences)
+        for words in dict.fromkeys(_set_up_words(each, names, other) for each in fact.differences)
     ]
     if found:
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
@@ -159,10 +161,10 @@ def _is_same(comparison: Comparison, name: str) -> bool:
     return any(fact.name == name and fact.status == "same" and fact.is_captured for fact in comparison.facts)
 
 
-def _set_up_words(found: Difference, names: tuple[Sequence[str], Sequence[str]]) -> str:
+def _set_up_words(found: Difference, names: tuple[Sequence[str], Sequence[str]], other: str) -> str:
     place = field_words(found.path, names[found.left is MISSING])
     if found.path.startswith(("tools", "agent.tool_retries")):
-        only = "B" if found.left is MISSING else "A" if found.right is MISSING else ""
+        only = other if found.left is MISSING else "A" if found.right is MISSING else ""
         return f"{place} only in {only}" if only else place
     short = all(isinstance(value, str | int | float) and len(str(value)) <= 40 for value in (found.left, found.right))
     return f"{place} {found.left} → {found.right}" if short else place
@@ -171,7 +173,9 @@ def _set_up_words(found: Difference, names: tuple[Sequence[str], Sequence[str]])
 # --- where they part ---------------------------------------------------------------------------
 
 
-def _fields(comparison: Comparison, names: dict[str, str], skipped: tuple[str, ...] = ()) -> Iterator[Place]:
+def _fields(
+    comparison: Comparison, names: dict[str, str], other: str, skipped: tuple[str, ...] = ()
+) -> Iterator[Place]:
     """Differences of steps that both have, but for those that follow from what was asked."""
     for row, pair in enumerate(comparison.steps):
         if not pair.is_counted or pair.left is None or pair.right is None:
@@ -179,7 +183,7 @@ def _fields(comparison: Comparison, names: dict[str, str], skipped: tuple[str, .
         for found in pair.differences:
             is_told = found.status != "not_comparable" and not found.path.startswith(skipped)
             if is_told and not _follows(found, names):
-                yield Place(words=_field(pair, pair.left, pair.right, found), step=pair.left.index, row=row)
+                yield Place(words=_field(pair, pair.left, pair.right, found, other), step=pair.left.index, row=row)
 
 
 def _follows(found: Difference, names: dict[str, str]) -> bool:
@@ -209,12 +213,12 @@ def follows_from_question(comparison: Comparison) -> Callable[[Difference], bool
     return lambda found: found.status != "not_comparable" and _follows(found, names)
 
 
-def _field(pair: StepPair, left: Step, right: Step, found: Difference) -> str:
+def _field(pair: StepPair, left: Step, right: Step, found: Difference, other: str) -> str:
     is_new = found.left is MISSING
     place = field_words(found.path, tool_names(right if is_new else left))
     at = f"Step {left.index}"
     if signature(found.right if is_new else found.left) and MISSING in (found.left, found.right):
-        return f"{at}: only {'B' if is_new else 'A'} offers the {place} to {left.name}"
+        return f"{at}: only {other if is_new else 'A'} offers the {place} to {left.name}"
     if found.path.startswith("tools["):
         return f"{at}: {_definition(pair, found, tool_names(left))}"
     note = f" ({found.note})" if found.note else ""
@@ -233,7 +237,7 @@ def _value(value: JsonValue) -> str:
     return value_text(value, _VALUE)
 
 
-def _first_call(comparison: Comparison, names: dict[str, str]) -> Place | None:
+def _first_call(comparison: Comparison, names: dict[str, str], other: str) -> Place | None:
     """The first call of a tool that the other run did not make, or made with other arguments."""
     rows = list(enumerate(comparison.steps))
     for row, pair in rows:
@@ -244,15 +248,15 @@ def _first_call(comparison: Comparison, names: dict[str, str]) -> Place | None:
             left = pair.left or _beside(rows[row:], "left")
             right = pair.right or _beside(rows[row:], "right")
             first = left or right
-            words = _both_calls(comparison, left, right)
+            words = _both_calls(comparison, left, right, other)
             return Place(words=f"Step {step.index}: {words}", step=(first or step).index, row=row)
     return None
 
 
-def _first_alone(comparison: Comparison) -> Place | None:
+def _first_alone(comparison: Comparison, other: str) -> Place | None:
     for row, pair in enumerate(comparison.steps):
         for step in pair.alone if pair.is_counted and not pair.is_unplayed else ():
-            words = f"Step {step.index}: only {'A' if pair.left else 'B'} has {call_text(step)}"
+            words = f"Step {step.index}: only {'A' if pair.left else other} has {call_text(step)}"
             return Place(words=words, step=step.index, row=row)
     return None
 
@@ -275,14 +279,14 @@ def _beside(rows: Iterable[tuple[int, StepPair]], side: str) -> Step | None:
     return None
 
 
-def _both_calls(comparison: Comparison, left: Step | None, right: Step | None) -> str:
+def _both_calls(comparison: Comparison, left: Step | None, right: Step | None, other: str) -> str:
     stops = [stop_words(run) for run in (comparison.left, comparison.right)]
     if left and right:
-        return f"A {_calls(left)}; B {_calls(right)}"
+        return f"A {_calls(left)}; {other} {_calls(right)}"
     if left:
-        return f"A {_calls(left)}; B {stops[1]}" if stops[1] else f"only A {_calls(left)}"
+        return f"A {_calls(left)}; {other} {stops[1]}" if stops[1] else f"only A {_calls(left)}"
     assert right is not None
-    return f"B {_calls(right)}; A {stops[0]}" if stops[0] else f"only B {_calls(right)}"
+    return f"{other} {_calls(right)}; A {stops[0]}" if stops[0] else f"only {other} {_calls(right)}"
 
 
 def _calls(step: Step) -> str:
@@ -303,11 +307,11 @@ def stop_words(run: Run) -> str | None:
 # --- what they came to -------------------------------------------------------------------------
 
 
-def _ending(comparison: Comparison, names: dict[str, str]) -> str | None:
+def _ending(comparison: Comparison, names: dict[str, str], other: str) -> str | None:
     left, right = comparison.left, comparison.right
     if left.output is None or right.output is None:
         ends = _end(left), _end(right)
-        return None if ends == (None, None) else f"A {ends[0] or 'did not end'}; B {ends[1] or 'did not end'}."
+        return None if ends == (None, None) else f"A {ends[0] or 'did not end'}; {other} {ends[1] or 'did not end'}."
     if not _is_changed(comparison, "output"):
         return "Both end with the same answer."
     texts = [value_text(run.output.parsed, 10_000) for run in (left, right) if run.output]

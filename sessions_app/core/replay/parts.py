@@ -50,9 +50,10 @@ class Parts:
             return _PROVES_LIVE
         return _PROVES_LIVE_TOOLS if self.live else _PROVES[self.agent, self.tools]
 
-    @property
-    def in_words(self) -> str:
-        return "; ".join(f"{name}: {words}" for name, words in self.rows)
+    def in_words(self, *, has_proof: bool) -> str:
+        """What became of the state is for the proof to say, where there is one."""
+        rows = (row for row in self.rows if row[0] != "state" or not has_proof)
+        return "; ".join(f"{name}: {words}" for name, words in rows)
 
     @property
     def rows(self) -> list[tuple[str, str]]:

@@ -330,10 +330,11 @@ def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
     if replay is None:
         return [("Next", report.next_action)]
     parts, sources = replay.parts, _sources_in_words(replay)
+    proof = proof_rows(replay.proof)
     facts = [
         ("Verdict", verdict_in_words(replay)),
-        *([("What ran", parts.in_words), ("What that shows", parts.proves)] if parts else []),
-        *((f"{name.capitalize()}", _state_in_words(state, why)) for name, state, why in proof_rows(replay.proof)),
+        *([("What ran", parts.in_words(has_proof=bool(proof))), ("What that shows", parts.proves)] if parts else []),
+        *((f"{name.capitalize()}", _state_in_words(state, why)) for name, state, why in proof),
         *([("Real and simulated", sources)] if sources else []),
     ]
     facts += [("Steps done", harness_in_words(report.harness))] if report.harness else []

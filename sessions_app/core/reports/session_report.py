@@ -38,9 +38,11 @@ class ReplayedRun:
         return self.state if self.facts is None else verdict_in_words(self.facts)
 
     @property
-    def reason(self) -> str | None:
-        """Why it ended where it did, beside what the verdict says; None where that says all."""
-        return (self.facts.limit or self.facts.error) if self.facts else None
+    def differs(self) -> str:
+        """What is not as recorded, beside what the verdict says; empty while it is open, or where nothing is."""
+        if not self.is_over or self.verdict in ("reproduced", "cancelled"):
+            return ""
+        return self.words.removeprefix("Diverged at ").removeprefix("Could not run: ")
 
     @property
     def step(self) -> int | None:
@@ -112,8 +114,9 @@ class SessionReport:
         if self.state == "cancelled":
             return "Cancelled"
         if self.first_other is not None:
-            place = f"run {self.runs.index(self.first_other) + 1} of {total}, {self.first_other.run_id}"
-            return f"Not reproduced: {place}: {self.first_other.words}"
+            same = sum(run.verdict == "reproduced" for run in self.runs)
+            place = f"run {self.runs.index(self.first_other) + 1}, {self.first_other.run_id}"
+            return f"{same} of {count(total, 'run')} reproduced; {place}: {self.first_other.words}"
         if total == 0:
             return "No run is left"
         return f"Reproduced: all {total} runs" if total > 1 else "Reproduced: its only run"

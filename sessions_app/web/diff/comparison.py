@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -14,7 +14,7 @@ from sessions_app.core.compare.json_diff import MISSING, Difference
 from sessions_app.core.compare.runs import Comparison, StepPair
 from sessions_app.core.compare.sentences import call_text, value_text
 from sessions_app.core.compare.summary import follows_from_question, stop_words
-from sessions_app.core.run import Step
+from sessions_app.core.run import Run, Step
 from sessions_app.web.render.changes import Field, field_of
 
 ROWS = 60
@@ -365,9 +365,14 @@ def _absent(pair: StepPair, number: int, comparison: Comparison) -> str:
     if pair.left is not None and pair.right is not None:
         return ""
     letter, run, side = ("A", comparison.left, "left") if pair.left is None else ("B", comparison.right, "right")
-    if any(step.source == "unknown" for step in pair.alone):
-        return f"{letter} did not ask for this"
     later = (getattr(each, side) for each in comparison.steps[number + 1 :])
+    return absent_words(letter, run, pair.alone, later)
+
+
+def absent_words(letter: str, run: Run, others: Iterable[Step], later: Iterable[Step | None]) -> str:
+    """Why a run has no step beside these, by the steps that come later in it."""
+    if any(step.source == "unknown" for step in others):
+        return f"{letter} did not ask for this"
     if any(step is not None and step.source != "unknown" for step in later):
         return f"no such step in {letter}"
     return f"{letter} {stop_words(run) or 'has ended'}"

@@ -10,10 +10,10 @@ from sessions_app.core.compare.consequences import repeated
 from sessions_app.core.compare.field_words import field_words, tool_names, tool_names_of
 from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.compare.runs import Comparison, StepPair
-from sessions_app.core.compare.summary import summary
+from sessions_app.core.compare.summary import follows_from_question, summary
 from sessions_app.core.compare.three import ThreeValues, Trio, join_differences, join_facts, join_steps
 from sessions_app.core.payload import JsonValue
-from sessions_app.web.diff.comparison import FIELDS, ROWS, Chosen, Side, side_of
+from sessions_app.web.diff.comparison import FIELDS, ROWS, Chosen, Side, absent_words, side_of
 from sessions_app.web.render import spelled
 from sessions_app.web.render.changes import LONGEST, Bit, Field, field_of
 
@@ -50,13 +50,15 @@ class ShownTrio:
     """Steps of three runs that stand beside each other."""
 
     number: int
-    sides: tuple[tuple[str, Side | None], ...]
-    """Letter and step of each run."""
+    sides: tuple[tuple[str, Side | None, str], ...]
+    """Letter and step of each run; without a step, why it has none."""
     words: tuple[str, ...]
     """What of B and C is not as in A."""
     fields: tuple[ThreeField, ...]
     more_fields: int
     follows: tuple[FollowingFields, ...]
+    of_question: tuple[ThreeField, ...]
+    """Differences that follow from what the runs were asked: folded."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,7 +105,7 @@ class _Row:
 
 def shown_three(second: Comparison, third: Comparison, chosen: Chosen) -> ShownThree:
     trios = join_steps(second.steps, third.steps)
-    told = _Told(trios)
+    told = _Told(trios, second, third)
     rows = [row for row in _rows(trios) if not (chosen.only_changes and row.is_same)]
     start = _start(rows, chosen)
     tools = tool_names_of(second.left)
@@ -156,10 +158,31 @@ def _left_steps(row: _Row) -> list[int]:
 class _Told:
     """What differs at each trio, and which of it was there at an earlier one."""
 
-    def __init__(self, trios: list[Trio]) -> None:
+    def __init__(self, trios: list[Trio], second: Comparison, third: Comparison) -> None:
         self.trios = trios
+        self.runs = second.left, second.right, third.right
+        self._are_asked = follows_from_question(second), follows_from_question(third)
         self.values = [_values_of(trio) for trio in trios]
         self._causes = repeated([[(v.path, (v.left, v.right, v.third)) for v in row] for row in self.values])
+
+    def split(self, number: int) -> tuple[list[ThreeValues], dict[int | None, list[ThreeValues]]]:
+        """What follows from the questions, and the rest by the number of the trio where it stands first."""
+        asked, again = self._asked_paths(self.trios[number]), self.again(number)
+        of_question = [values for found in again.values() for values in found if values.path in asked]
+        rest = {cause: [values for values in found if values.path not in asked] for cause, found in again.items()}
+        return of_question, {cause: found for cause, found in rest.items() if found}
+
+    def _asked_paths(self, trio: Trio) -> set[str]:
+        """Of fields that in none of the runs differ for another reason."""
+        pairs = zip((trio.second, trio.third), self._are_asked, strict=True)
+        judged = [(found.path, is_asked(found)) for pair, is_asked in pairs if pair for found in pair.differences]
+        return {path for path, is_asked in judged if is_asked} - {path for path, is_asked in judged if not is_asked}
+
+    def absent(self, number: int, place: int) -> str:
+        """Why the run at this place has no step there."""
+        others = (step for step in self.trios[number].steps if step is not None)
+        later = (trio.steps[place] for trio in self.trios[number + 1 :])
+        return absent_words("ABC"[place], self.runs[place], others, later)
 
     def again(self, number: int) -> dict[int | None, list[ThreeValues]]:
         """By the number of the trio where they stand first; None for what is told at this one."""
@@ -186,11 +209,16 @@ def _drawn(row: _Row, told: _Told) -> ShownTrio | SameSteps:
 
 
 def _trio(number: int, told: _Told) -> ShownTrio:
-    trio, again = told.trios[number], told.again(number)
+    trio = told.trios[number]
+    of_question, again = told.split(number)
     own = again.pop(None, [])
     return ShownTrio(
         number=number,
-        sides=tuple((letter, side_of(step)) for letter, step in zip("ABC", trio.steps, strict=True)),
+        sides=tuple(
+            (letter, side_of(step), "" if step else told.absent(number, place))
+            for place, (letter, step) in enumerate(zip("ABC", trio.steps, strict=True))
+        ),
+        of_question=tuple(_field(values, tool_names(trio.steps[0])) for values in of_question[:FIELDS]),
         words=tuple(_words(trio)),
         fields=tuple(_field(values, tool_names(trio.steps[0])) for values in own[:FIELDS]),
         more_fields=max(0, len(own) - FIELDS),

@@ -85,7 +85,7 @@ def _third(
         return {}
     return {
         "third_link": run_address(third, project),
-        "third_told": summary(beside),
+        "third_told": summary(beside, "C"),
         "three_words": in_words(comparison, beside),
         "three": shown_three(comparison, beside, _asked(request)),
     }

@@ -44,6 +44,16 @@ class Field:
     note: str = ""
     status: str = "changed"
 
+    @property
+    def size(self) -> int:
+        """Characters of the longer side."""
+        return max(sum(len(bit.text) for bit in side) for side in (self.left, self.right))
+
+    @property
+    def changes(self) -> int:
+        """Places in which the sides differ."""
+        return max(sum(bit.kind in ("removed", "added") for bit in side) for side in (self.left, self.right))
+
 
 def field_of(
     path: str,

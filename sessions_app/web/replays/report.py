@@ -19,6 +19,7 @@ from sessions_app.core.replay.words import proof_rows
 from sessions_app.core.reports.run_report import ReproductionReport, describe
 from sessions_app.models import Project, Replay
 from sessions_app.models.replays import FORK_MODES, OPEN_STATES, ReplayState
+from sessions_app.queries.comparable_runs import comparable_runs
 from sessions_app.queries.goldens import golden_of
 from sessions_app.web.badges import SOURCE_MEANS
 from sessions_app.web.forks.report import fork_context

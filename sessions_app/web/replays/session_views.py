@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from sessions_app.core.reports.session_report import SessionReport, as_json, as_
 from sessions_app.models import Project, Session, SessionReplay
 from sessions_app.queries.access import has_role
 from sessions_app.queries.replays import queue_of
-from sessions_app.queries.session_replays import session_replay_by_id
+from sessions_app.queries.session_replays import recorded_runs_of, session_replay_by_id
 from sessions_app.services.session_replays import cancel_session_replay, request_session_replay, session_report
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import shown_file
@@ -67,18 +68,30 @@ def session_replay(request: HtmxHttpRequest, project: Project, session_replay_id
 
 def _context(request: HttpRequest, project: Project, asked: SessionReplay, report: SessionReport) -> dict[str, Any]:
     moves = report.state in ("queued", "running")
+    recorded = recorded_runs_of(asked.session, [run.run_id for run in report.runs])
     return {
         "project": project,
         "section": "replays",
         "asked": asked,
         "report": report,
         "first_other": report.first_other,
+        "rows": [(run, recorded.get(run.run_id)) for run in report.runs],
+        "outcomes": _outcomes(report),
         "session_address": reverse("session", args=[project.slug, asked.session.session_id]),
         "css": css_of(report.verdict),
         "is_live": moves,
         "queue": queue_of(project) if moves else None,
         "may_change": has_role(request.user, project, "member"),
     }
+
+
+def _outcomes(report: SessionReport) -> list[tuple[str, str, int]]:
+    """How many runs came to what: the table and the key of a state, the most first."""
+    told = [
+        ("replay_verdict", run.verdict) if run.verdict and run.state == "done" else ("replay", run.state)
+        for run in report.runs
+    ]
+    return [(table, key, number) for (table, key), number in Counter(told).most_common()]
 
 
 @require_POST
