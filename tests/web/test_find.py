@@ -174,14 +174,17 @@ def test_the_top_box_offers_pages_saved_queries_and_help(shop, bob):
 
 
 def test_the_top_box_offers_recent_sessions(shop, bob):
+    """Each once, by what it was asked and not by what its agent asked of another."""
     load_record(shop, run_id="run_1", session_id="chat", input="Where is <b>my</b> order?", steps=[make_tool_step()])
+    load_record(shop, run_id="run_2", session_id="chat", parent={"run_id": "run_1"}, steps=[make_tool_step()])
 
     page = bob.get("/p/shop/palette").content.decode()
 
     assert (
-        'data-to="/p/shop/s/chat?run=run_1"><span class="cut">run_1 Where is &lt;b&gt;my&lt;/b&gt; order?</span>'
+        'data-to="/p/shop/s/chat?run=run_1"><span class="cut">chat run_1 Where is &lt;b&gt;my&lt;/b&gt; order?</span>'
         in page
     )
+    assert "run_2" not in page
 
 
 def test_a_mistyped_id_leads_to_the_one_that_was_meant(shop, bob):
