@@ -1,5 +1,7 @@
 """Projects, members and keys from the command line."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
@@ -74,6 +76,32 @@ def test_a_key_is_created_replaced_and_revoked(shop, say):
     assert find_key(new) is None
 
 
+LONG = "x" * 121
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        (("keys", "shop", "create", "production", "--days", "99999999999"), "--days: has to be .* from 1 to 3650"),
+        (("keys", "shop", "create", "production", "--days", "0"), "--days"),
+        (("keys", "shop", "rotate", "1", "--overlap-hours", "99999999999"), "--overlap-hours"),
+        (("keys", "shop", "create", LONG), "name: a name has 1 to 120 characters"),
+        (("projects", "create", LONG, "--administrator", "ann"), "name"),
+        (("projects", "rename", "shop", " "), "name"),
+        (("bootstrap", "--project", LONG), "--project"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_in_words(shop, command, wrong):
+    with pytest.raises(CommandError, match=wrong):
+        call_command(*command)
+
+
+def test_the_list_of_keys_says_whose_clock_it_goes_by(shop, say):
+    find_key(say("keys", "shop", "create", "production", "--days", "90"))
+
+    assert re.search(r"\tused [-0-9]{10} [:0-9]{5} UTC\tends [-0-9]{10} [:0-9]{5} UTC$", say("keys", "shop"))
+
+
 def test_an_administrators_key_creates_projects_and_so_does_its_successor(shop, say):
     key = say("keys", "shop", "create", "provisioning", "--scope", "admin", "--user", "ann")
     successor = say("keys", "shop", "rotate", str(find_key(key).pk))
@@ -103,7 +131,7 @@ def test_an_expired_key_is_listed_as_such(shop, say):
         (("members", "shop", "remove", "eve"), "'eve' does not belong to shop"),
         (("members", "shop", "role", "ann", "viewer"), "needs an administrator"),
         (("keys", "shop", "revoke", "1234"), "no key with the number 1234"),
-        (("keys", "shop", "create", "x", "--days", "0"), "at least 1"),
+        (("keys", "shop", "create", "x", "--days", "0"), "from 1 to 3650"),
         (("keys", "shop", "create", "x", "--user", "eve"), "Nobody here has the name 'eve'"),
         (("projects", "create", "x", "--administrator", "eve"), "Nobody here has the name 'eve'"),
     ],

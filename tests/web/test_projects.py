@@ -234,6 +234,20 @@ def test_a_key_is_replaced_with_an_overlap(shop, ann):
     assert new not in ann.get(SETTINGS).content.decode()
 
 
+@pytest.mark.parametrize(("days", "words"), [(90, "works until"), (-1, "expired")])
+def test_a_key_with_an_end_is_replaced_too(shop, ann, days, words):
+    """And no day is promised to one that has less."""
+    soon = timezone.now() + timedelta(days=days)
+    old, _ = create_key(project=shop, name="production", scope="ingest", expires_at=soon)
+    address = f"{SETTINGS}/keys/{old.pk}/rotate"
+    assert address in ann.get(SETTINGS).content.decode()
+
+    page = ann.post(address).content.decode()
+
+    assert f"The old one {words} " in page
+    assert "rpk_" in page
+
+
 def test_a_key_is_revoked_at_once(shop, ann):
     key, text = create_key(project=shop, name="production", scope="ingest")
 

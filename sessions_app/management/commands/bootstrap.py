@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
+from sessions_app.management.projects import name_to_give
 from sessions_app.services.bootstrap import OWN_PROJECT, USERNAME, NotEmpty, first_account
 
 
@@ -15,7 +16,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--username", default=USERNAME, help="of the administrator; %(default)s")
-        parser.add_argument("--project", default=OWN_PROJECT, help="name of the project; %(default)s")
+        parser.add_argument(
+            "--project", type=name_to_give, default=OWN_PROJECT, help="name of the project; %(default)s"
+        )
 
     def handle(self, *, username: str, project: str, **options: Any) -> None:
         try:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management import BaseCommand
 
-from sessions_app.management.projects import project_named, user_named
+from sessions_app.management.projects import name_to_give, project_named, user_named
 from sessions_app.models import Project
 from sessions_app.services.projects import create_project, rename_project
 
@@ -18,11 +18,11 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action")
         actions.add_parser("list", help="their names in addresses, and their names")
         create = actions.add_parser("create", help="a new project")
-        create.add_argument("name")
+        create.add_argument("name", type=name_to_give)
         create.add_argument("--administrator", required=True, metavar="USERNAME", help="who decides in it")
         rename = actions.add_parser("rename", help="another name; addresses stay")
         rename.add_argument("project")
-        rename.add_argument("name")
+        rename.add_argument("name", type=name_to_give)
 
     def handle(self, *, action: str | None, **options: Any) -> None:
         {"create": self._create, "rename": self._rename}.get(action or "", self._list)(options)

@@ -149,7 +149,8 @@ def rotate(request: HttpRequest, project: Project, key: int) -> HttpResponse:
     if not _may_touch(request, found):
         return _page(request, project, 403, problem=_FOR_ADMINISTRATORS)
     made, text = rotate_key(found, user=request.user)
-    return _page(request, project, made=made, key=text)
+    found.refresh_from_db()
+    return _page(request, project, made=made, key=text, replaced=found)
 
 
 @require_POST
