@@ -57,7 +57,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run_in_django(given: list[str]) -> None:
     from django.core.management import execute_from_command_line
-    from django.db import OperationalError, connection
+    from django.db import OperationalError, ProgrammingError, connection
+    from psycopg.errors import UndefinedColumn, UndefinedTable
 
     from replay_web.supervisor.errors import CannotStart
 
@@ -70,6 +71,10 @@ def _run_in_django(given: list[str]) -> None:
             raise
         reason = str(error).strip().splitlines()[0].rstrip(".")
         sys.exit(f"The database cannot be reached: {reason}. DATABASE_URL says where it is; `doctor` looks into it.")
+    except ProgrammingError as error:
+        if not isinstance(error.__cause__, UndefinedTable | UndefinedColumn):
+            raise
+        sys.exit("The database has not all tables of this version. Run `migrate` first.")
 
 
 def help_text() -> str:

@@ -202,6 +202,19 @@ def test_machines_that_start_together_migrate_in_turn(image, environment):
     assert [process.wait(PATIENCE) for process in both] == [0, 0]
 
 
+@pytest.mark.parametrize("command", [["bootstrap"], ["keys", "my-project"], ["verify"]])
+def test_a_command_before_migrate_says_so_in_one_line(command, given_database, tmp_path):
+    given = {"SECRET_KEY": "k" * 50, "REPLAY_HOME": str(tmp_path), "DATABASE_URL": given_database}
+
+    done = manage(*command, environment=clean_environment(**given))
+
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1,
+        "The database has not all tables of this version. Run `migrate` first.",
+    )
+    assert "Traceback" not in done.stderr
+
+
 def status_of_a_run(port: str, key: str) -> int:
     body = json.dumps(make_record("first")).encode()
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
