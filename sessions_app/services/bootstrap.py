@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def prepare_home(home: Path, url: str) -> None:
     file = home / "secrets" / _KEY_NAME
     known = _still_good(_read(file))
     if not User.objects.exists():
-        known = _fill()
+        with suppress(NotEmpty):  # another machine that started at the same moment has filled it
+            known = _fill()
     file.parent.mkdir(mode=0o700, exist_ok=True)
     write_private(file, {**known, "url": url})
 

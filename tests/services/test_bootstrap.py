@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from sessions_app.models import ApiKey, Project, Run
+from sessions_app.services import bootstrap
 from sessions_app.services.bootstrap import prepare_home, remove_examples
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import find_key, revoke_key
@@ -103,3 +104,18 @@ def test_where_there_is_an_account_nobody_gets_another_one(capsys):
     with pytest.raises(CommandError, match="has an account already"):
         call_command("bootstrap", username="eve")
     assert User.objects.count() == Project.objects.count() == 1
+
+
+def test_of_two_machines_that_start_at_once_the_second_starts_as_well(tmp_path, monkeypatch):
+    """Without an account that it could name: only the first one knows the password."""
+    first = bootstrap.first_account
+
+    def second(*args, **kwargs):
+        first(*args, **kwargs)
+        return first(*args, **kwargs)
+
+    monkeypatch.setattr(bootstrap, "first_account", second)
+
+    prepare_home(tmp_path, "http://127.0.0.1:8102")
+
+    assert json.loads((tmp_path / "secrets" / "connection.json").read_text()) == {"url": "http://127.0.0.1:8102"}
