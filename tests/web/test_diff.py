@@ -99,7 +99,7 @@ def test_where_the_questions_differ_another_call_leads_and_not_what_was_found_fo
 
     assert lead_of(page) == "Step 2: only A calls check(30 days)"
     assert "Step 1, look: tool answer, days 12 → 74" in page
-    assert "The questions differ: ORD-1 → ORD-2." in page
+    assert "The questions differ: &quot;Cancel ORD-1?&quot; → &quot;Cancel ORD-2, please, for it is for" in page
     assert page.count("<summary>follows from the question: ") == 2
     assert 'step=2#p1"' in page
 

@@ -158,5 +158,5 @@ def test_the_third_run_goes_by_its_own_letter_and_says_where_it_waits(trio, shop
     page = diff_of(bob, "a", "b", third="waits")
 
     assert "; C calls other(9), and stops there" in page
-    assert "; C stopped at step 2, without an answer." in page
+    assert "; C stopped at step 2, without an answer" in page
     assert "no such step in C" not in page

@@ -134,10 +134,11 @@ def _replaced(left: list[str], right: list[str]) -> dict[str, str]:
 
 def _questions(comparison: Comparison, names: dict[str, str]) -> str:
     said = [f"{one} → {other}" for one, other in names.items()]
-    if said and len(said) <= _NAMED:
-        return f"The questions differ: {', '.join(said)}."
     asked_of = next(fact for fact in comparison.facts if fact.name == "input")
-    left, right = (value_text(value) for value in (asked_of.left, asked_of.right))
+    left, right = (value_text(value, 10_000) for value in (asked_of.left, asked_of.right))
+    if said and len(said) <= _NAMED and _as_renamed(left, names) == right:
+        return f"The questions differ: {', '.join(said)}."
+    left, right = clipped(left, _CALL), clipped(right, _CALL)
     return f"The questions differ: {left} → {right}."
 
 
@@ -311,7 +312,7 @@ def _ending(comparison: Comparison, names: dict[str, str], other: str) -> str | 
     left, right = comparison.left, comparison.right
     if left.output is None or right.output is None:
         ends = _end(left), _end(right)
-        return None if ends == (None, None) else f"A {ends[0] or 'did not end'}; {other} {ends[1] or 'did not end'}."
+        return None if ends == (None, None) else f"A {ends[0] or 'did not end'}; {other} {ends[1] or 'did not end'}"
     if not _is_changed(comparison, "output"):
         return "Both end with the same answer."
     texts = [value_text(run.output.parsed, 10_000) for run in (left, right) if run.output]
@@ -324,7 +325,8 @@ def _end(run: Run) -> str | None:
     if stop := stop_words(run):
         return f"{stop}, without an answer" if "stopped" in stop else stop
     if run.error is not None:
-        return f"failed: {clipped(': '.join(text for text in (run.error.type, run.error.message) if text), _CALL)}"
+        told = ": ".join(text for text in (run.error.type, run.error.message) if text)
+        return f"failed: {clipped(told, _CALL).rstrip('.')}"
     if run.output is not None:
         return f"answered {clipped(value_text(run.output.parsed, 1000), _CALL)}"
     return {"error": "failed", "cut_off": "was cut off"}.get(run.status)
