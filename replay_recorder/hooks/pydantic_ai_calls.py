@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic_ai.messages import ToolReturn
@@ -60,12 +61,10 @@ class CallLog:
         self._given = given.calls
         if messages[-1].kind == "request" and not (given.calls or given.approvals):
             return
-        answered = {part.tool_call_id for part in answers_in(messages[-1]) if part.tool_call_id}
-        for part in calls_in(messages[-2] if answered and len(messages) > 1 else messages[-1]):
-            if part.tool_call_id not in answered:
-                approval = given.approvals.get(part.tool_call_id)
-                self._begin(part, parent=None, approved_arguments=getattr(approval, "override_args", None))
-                self.carried[part.tool_call_id] = "success"
+        for part in _left_open(messages):
+            approval = given.approvals.get(part.tool_call_id)
+            self._begin(part, parent=None, approved_arguments=getattr(approval, "override_args", None))
+            self.carried[part.tool_call_id] = "success"
 
     def open(self, response: Any, *, parent: int, output_names: frozenset[str]) -> None:
         """The calls that an answer asks for; those of the answer before have had their turn."""
@@ -221,6 +220,13 @@ class CallLog:
             self.run.end(step, **fields)
         elif fields:
             self.run.amend(step, **fields)
+
+
+def _left_open(messages: Sequence[Any]) -> Iterator[Any]:
+    """Calls of the last answer that the request behind it, if there is one, does not answer."""
+    asking = next((at for at in reversed(range(len(messages))) if messages[at].kind == "response"), 0)
+    answered = {part.tool_call_id for message in messages[asking + 1 : asking + 2] for part in answers_in(message)}
+    return (part for part in calls_in(messages[asking]) if part.tool_call_id not in answered)
 
 
 def _metadata(answer: Any) -> Any:

@@ -459,6 +459,22 @@ def approval_with_a_prompt_behind_an_earlier_one() -> Play:
     return Play(_paying_and_looking(says("Paid.")), "And hurry", message_history=history, deferred_tool_results=results)
 
 
+def approval_of_a_call_in_front_of_a_prompt() -> Play:
+    """The prompt is one of the messages; the library asks without it."""
+    results = DeferredToolResults(approvals={"p1": True})
+    return Play(_paying_and_looking(says("Paid.")), None, message_history=_unpaid(), deferred_tool_results=results)
+
+
+def prompt_behind_a_call_that_nobody_decided() -> Play:
+    """The library takes no prompt of its own here."""
+    return Play(_paying_and_looking(says("Not yet.")), None, message_history=_unpaid())
+
+
+def _unpaid() -> list[ModelMessage]:
+    asked = says(call("pay", {"order_id": "ORD-1"}, "p1"))
+    return [ModelRequest.user_text_prompt("Pay."), asked, ModelRequest.user_text_prompt("And hurry.")]
+
+
 def _paying_and_looking(*answers: ModelResponse) -> Agent[None, Any]:
     agent: Agent[None, Any] = Agent(Scripted(*answers), output_type=[str, DeferredToolRequests])
 
@@ -659,6 +675,8 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     put_off_beside_one_to_approve, one_to_approve_beside_one_put_off,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
     approval_with_a_prompt_behind_an_earlier_one,
+    approval_of_a_call_in_front_of_a_prompt,
+    prompt_behind_a_call_that_nobody_decided,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
     hidden_tool, hidden_tool_that_is_looked_for, tools_that_run_at_the_provider, tool_that_the_provider_looks_for,
     hidden_tool_that_a_search_of_the_team_finds, fallback_model, calls_without_ids, one_id_for_two_calls,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_ai import Agent, StructuredDict
 from pydantic_ai.capabilities import ToolSearch
-from pydantic_ai.messages import BinaryImage, ModelMessage, SystemPromptPart, UserPromptPart
+from pydantic_ai.messages import BinaryImage, ModelMessage, ModelResponse, SystemPromptPart, UserPromptPart
 from pydantic_ai.output import NativeOutput, PromptedOutput, ToolOutput
 from pydantic_ai.tools import (
     DeferredToolRequests,
@@ -110,7 +110,7 @@ def recorded_start(plan: ReplayPlan) -> Start:
         has_prompt = any(isinstance(part, UserPromptPart) for part in parts)
         prompt = _prompt(plan, first) if first is not None and has_prompt and plan.run.input is not None else None
         return Start(prompt=prompt, history=history, deferred=deferred, system_prompts=())
-    if first is None or not _is_plain(first) or (history and _has_fixed_prompts(first)):
+    if first is None or not _is_plain(first) or (history and _has_fixed_prompts(first)) or _has_open_calls(history):
         extra, prompt = load_messages([first]) if first else [], None if plan.answers[0].history else _input(plan)
         return Start(prompt=prompt, history=[*history, *extra], deferred=None, system_prompts=())
     request = load_request(first)
@@ -156,6 +156,11 @@ def _is_plain(first: Payload) -> bool:
 def _has_fixed_prompts(first: Payload) -> bool:
     """System prompts that no function made: behind earlier turns the loop adds none."""
     return any(isinstance(p, SystemPromptPart) and p.dynamic_ref is None for p in load_request(first).parts)
+
+
+def _has_open_calls(history: Sequence[ModelMessage]) -> bool:
+    """Behind calls that nobody decided the library takes no prompt: it was one of the messages."""
+    return bool(history) and isinstance(history[-1], ModelResponse) and bool(history[-1].tool_calls)
 
 
 def _prompt(plan: ReplayPlan, first: Payload) -> Any:
