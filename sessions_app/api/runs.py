@@ -159,7 +159,7 @@ def list_replays_of_run(
 
 @router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued})
 def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None = None) -> Status[JsonObject]:
-    """Replay a run. It is queued, sealed off from the network; ask `GET /replays/{replay_id}` for its state. The body
+    """Replay a run. It is queued and played in isolation from the network; ask `GET /replays/{replay_id}` for its state. The body
     is optional.
 
     Mode `recording` rebuilds the agent and checks the recording; `code` runs a registered agent with frozen tools,

@@ -224,7 +224,7 @@ Tools = Annotated[
     Any,
     Field(
         description='`{"live": [name]}`: read-only tools that run with network access; the others stay frozen. '
-        '`{"run": true}`, for forks: the registered agent\'s tools run, sealed off from the network; a replay says so '
+        '`{"run": true}`, for forks: the registered agent\'s tools run in isolation from the network; a replay says so '
         "by its mode."
     ),
 ]
@@ -263,7 +263,7 @@ class ReplayRequest(OrderBody):
     mode: Literal["recording", "code", "code_and_tools", "live"] = Field(
         default="recording",
         description="recording: an agent rebuilt from the recording. code: a registered agent, its tools frozen. "
-        "code_and_tools: a registered agent whose tools run, sealed off from the network. live: the same scene, "
+        "code_and_tools: a registered agent whose tools run in isolation from the network. live: the recorded run, "
         "answered by a live model; refused where none is connected.",
     )
     tools: Tools = None

@@ -285,6 +285,6 @@ def test_what_happens_to_a_tool_follows_from_what_is_chosen(signed_in, live_serv
     signed_in.check("[name=mode][value=code]")
     assert said() == ["find live, if its code marks it as read-only", f"pay recorded answer {never}"]
     signed_in.check("[name=mode][value=code_and_tools]")
-    assert said() == ["find live, if its code marks it as read-only", f"pay runs, sealed off {never}"]
+    assert said() == ["find live, if its code marks it as read-only", f"pay runs in isolation {never}"]
     signed_in.uncheck("[name=live][value=find]")
-    assert said() == ["find runs, sealed off", f"pay runs, sealed off {never}"]
+    assert said() == ["find runs in isolation", f"pay runs in isolation {never}"]

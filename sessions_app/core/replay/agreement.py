@@ -44,10 +44,16 @@ def _is_before_end(recorded: Run, found: Difference, end: Divergence | None) -> 
     if end is None or step is None:
         return end is None
     if step.kind == "model":
-        return found.path.startswith("response.") and step.index < (end.step or 0)
+        return _is_of_answer(found) and step.index < (end.step or 0)
     told = max((each.index for each, _ in recorded.model_calls), default=0)
     is_heard = step.index < told or any(each is step and call.is_output for each, call in recorded.tool_calls)
     return step.kind == "tool" and is_heard and step.index < (end.step or 0)
+
+
+def _is_of_answer(found: Difference) -> bool:
+    """What the model said, or a field that one of the answers does not have; the library spells its own counts anew."""
+    is_absent = found.left is MISSING or found.right is MISSING
+    return found.path.startswith("response.parts") or (is_absent and found.path.startswith("response."))
 
 
 def _diverged(recorded: Run, result: Result, found: Difference) -> Result:

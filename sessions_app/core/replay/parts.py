@@ -90,7 +90,7 @@ PRESET_WORDS: dict[Preset, str] = {
     "recording": "From the recording",
     "code": "Your code",
     "code_and_tools": "Your code and tools",
-    "live": "Same scene, live model",
+    "live": "Recorded run, live model",
 }
 
 

@@ -17,7 +17,7 @@ MODES = (
     ("code_and_tools", "Your code and tools"),
     ("code", "Your code, its tools frozen"),
     ("recording", "From the recording"),
-    ("live", "Same scene, live model"),
+    ("live", "Recorded run, live model"),
 )
 ON_DIFFERENCE = (("play_on", "continue with the recorded answer"), ("stop", "stop there"))
 SAMPLES = 5
