@@ -119,9 +119,11 @@ def test_a_session_is_found_read_tagged_noted_and_marked_cold(keyboard, shop):
     keyboard.press("m")
     keyboard.type("Here.", "Control+Enter")
     keyboard.shows("Here.", "#panel")
-    keyboard.reach(".kit-head .menu > summary")
+    keyboard.reach(".head-next .menu > summary")
     keyboard.press("Enter")
-    keyboard.fill(".kit-head textarea", "No access to the old index.", "Control+Enter")
+    keyboard.reach(".submenu:has(.menu-form) > summary")
+    keyboard.press("Enter")
+    keyboard.fill(".menu-form textarea", "No access to the old index.", "Control+Enter")
     keyboard.shows("No access to the old index.", ".kit-why")
 
     keyboard.go("g", "s", to="/sessions")

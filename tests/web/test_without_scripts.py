@@ -37,9 +37,10 @@ def test_a_session_is_tagged_noted_and_marked_cold(page, shop):
     page.fill(".top .note-form textarea", "The user id is missing.")
     page.click(".top .note-form button")
     expect(page.locator("#main")).to_contain_text("The user id is missing.")
-    page.click(".kit-head .menu > summary")
-    page.fill(".kit-head textarea", "No access to the old index.")
-    page.click(".kit-head .menu button")
+    page.click(".head-next .menu > summary")
+    page.click("summary:has-text('Mark cold')")
+    page.fill(".menu-form textarea", "No access to the old index.")
+    page.click(".menu-form button")
     expect(page.locator(".kit-why")).to_contain_text("No access to the old index.")
 
 
@@ -53,6 +54,7 @@ def test_a_tools_answer_is_changed_in_a_what_if_and_in_a_fork(page, shop):
     page.click("button[value=queue]")
     expect(page.locator("#what-if")).to_contain_text("queued")
     page.goto(session)
+    page.click(".head-next .menu > summary")
     page.click(".head-next a[href*='/fork?']")
     page.select_option("#in-step", "2")
     page.click("button:has-text('Go there')")
