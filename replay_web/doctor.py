@@ -1,7 +1,8 @@
 """`manage.py doctor`: what is wrong with this installation, in words, and what to do about it.
 
-Each check answers None when all is well, else a sentence for the person at the keyboard. The first list needs
-no Django, so that a broken setting cannot keep the doctor from speaking.
+Each check answers None when all is well, else a sentence for the person at the keyboard, which the name of the check
+leads; NOT_KNOWN where another check has said why it could not ask. The first list needs no Django, so that a broken
+setting cannot keep the doctor from speaking.
 """
 
 import os
@@ -20,6 +21,7 @@ from replay_web.supervisor.redis import Redis
 from replay_web.supervisor.up import is_given
 
 Check = Callable[[], str | None]
+NOT_KNOWN = ""
 SPACE_NEEDED = 512 * 1024 * 1024
 WORKER_PATIENCE = 15
 """Seconds that a worker may take to answer: one that is just starting hears no question that came before it."""
@@ -118,55 +120,66 @@ def settings_are_valid() -> str | None:
 def database_answers() -> str | None:
     from replay_web import health
 
-    answer = health.database()
-    if answer == "ok":
+    if (error := health.database_error()) is None:
         return None
-    return f"PostgreSQL: {answer}. Check DATABASE_URL, that the server runs, and its log."
+    return f"{reason_of(error)}. Check DATABASE_URL, that the server runs, and its log."
 
 
 def redis_answers() -> str | None:
     from replay_web import health
 
-    answer = health.broker()
-    if answer == "ok":
+    if (error := health.broker_error()) is None:
         return None
-    return f"Redis: {answer}. Check REDIS_URL and that the server runs. Nothing is lost; replays start later."
+    return f"{reason_of(error)}. Check REDIS_URL and that the server runs. Nothing is lost; replays start later."
+
+
+def reason_of(error: Exception) -> str:
+    """What the service or the network said, in a line: a wrong password is not a server that is away."""
+    first = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return " ".join(first.removeprefix("connection failed: ").rstrip(".").split())
 
 
 def migrations_are_applied() -> str | None:
     from replay_web import health
 
     answer = health.migrations()
-    if answer == "ok" or answer.startswith("unknown"):  # an unreachable database has been said
-        return None
-    return f"Migrations: {answer}. Run `python3 manage.py migrate`, or restart `python3 manage.py up`."
+    advice = f"{answer}. Run `python3 manage.py migrate`, or restart `python3 manage.py up`."
+    return unless_well(answer, advice)
 
 
 def blobs_can_be_used() -> str | None:
     from replay_web import health
 
     answer = health.blobs()
-    return None if answer == "ok" else f"Payloads in REPLAY_BLOBS: {answer}. Check its address, and who may use it."
+    return unless_well(answer, f"{answer}. Check the address in REPLAY_BLOBS, and who may use it.")
 
 
 def blobs_are_shared() -> str | None:
     from replay_web import health
 
     answer = health.shared_blobs()
-    if answer == "ok" or answer.startswith("unknown"):
-        return None
-    return (
-        f"REPLAY_BLOBS: {answer}. Web and all workers need the same folder, on every machine: mount one that they "
-        "share, and copy the files of each into it. `python3 manage.py verify` names what is nowhere."
+    advice = (
+        f"{answer}. Web and all workers need the same folder or bucket in REPLAY_BLOBS, on every "
+        "machine: mount one that they share, and copy the files of each into it. `python3 manage.py verify` names what "
+        "is nowhere."
     )
+    return unless_well(answer, advice)
+
+
+def unless_well(answer: str, advice: str) -> str | None:
+    if answer == "ok":
+        return None
+    return NOT_KNOWN if answer.startswith("unknown") else advice
 
 
 def worker_consumes() -> str | None:
     from replay_web import health
     from replay_web.celery import app
 
+    if health.broker() != "ok":
+        return NOT_KNOWN
     asked = app.control.inspect(timeout=1.0, limit=1)
-    if health.broker() != "ok" or any(asked.ping() for _ in range(WORKER_PATIENCE)):
+    if any(asked.ping() for _ in range(WORKER_PATIENCE)):
         return None
     return "No worker answers, so replays stay queued. Start one: `python3 manage.py up`, or the `worker` service."
 
@@ -180,8 +193,8 @@ def queue_moves() -> str | None:
 
     try:
         since = waiting_since()
-    except DatabaseError:  # an unreachable database has been said
-        return None
+    except DatabaseError:
+        return NOT_KNOWN
     waited = (timezone.now() - since).total_seconds() if since else 0
     if waited < QUEUE_PATIENCE:
         return None
@@ -249,7 +262,8 @@ def report(checks: dict[str, Check]) -> bool:
     is_well = True
     for name, check in checks.items():
         problem = check()
-        print(f"  {'PROBLEM' if problem else 'ok':8}{name}{': ' + problem if problem else ''}")
+        found = {None: "ok", NOT_KNOWN: "unknown"}.get(problem, "PROBLEM")
+        print(f"  {found:8}{name}{': ' + problem if problem else ''}")
         is_well = is_well and problem is None
         if problem and check is settings_are_valid:
             break

@@ -33,20 +33,33 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def database() -> str:
+    return _reached(database_error())
+
+
+def database_error() -> DatabaseError | None:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
-        return f"unreachable ({type(error).__name__})"
-    return "ok"
+        return error
+    return None
 
 
 def broker() -> str:
+    return _reached(broker_error())
+
+
+def broker_error() -> redis.RedisError | None:
     try:
         redis_client().ping()
     except redis.RedisError as error:
-        return f"unreachable ({type(error).__name__})"
-    return "ok"
+        return error
+    return None
+
+
+def _reached(error: Exception | None) -> str:
+    """Anybody may ask: what the service itself said stays out."""
+    return f"unreachable ({type(error).__name__})" if error else "ok"
 
 
 @cache
@@ -95,7 +108,7 @@ def shared_blobs() -> str:
         missing, looked_for = blobs_elsewhere(_BLOBS_LOOKED_FOR)
     except (DatabaseError, OSError) as error:
         return f"unknown ({type(error).__name__})"
-    return f"{missing} of {looked_for} payloads are not in this folder" if missing else "ok"
+    return f"{missing} of {looked_for} payloads are not there" if missing else "ok"
 
 
 _BLOBS_LOOKED_FOR = 8

@@ -67,5 +67,5 @@ def test_a_folder_that_other_machines_do_not_share_is_told(client: Client, setti
 
     said = answer.json()
     assert (answer.status_code, said["degraded"]) == (200, True)
-    assert re.fullmatch(r"\d of \d payloads are not in this folder", said["checks"]["shared_blobs"])
+    assert re.fullmatch(r"\d of \d payloads are not there", said["checks"]["shared_blobs"])
     assert "mount one that they share" in str(doctor.blobs_are_shared())
