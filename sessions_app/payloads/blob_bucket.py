@@ -4,6 +4,7 @@ takes from the environment (`AWS_ENDPOINT`, `AWS_ACCESS_KEY_ID` …)."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,14 @@ from typing import Any, TypeVar
 _Made = TypeVar("_Made")
 _PATIENCE = {"timeout": "5s", "connect_timeout": "2s"}
 _TRIES = {"max_retries": 2, "retry_timeout": timedelta(seconds=8)}
+
+
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+"""What a store says is wrong; its client has no name for most of it."""
+
+
+class StoreRefused(OSError):
+    """The store answered, and with this code."""
 
 
 class BlobBucket:
@@ -55,6 +64,8 @@ class BlobBucket:
     def problem(self) -> str | None:
         try:
             self.projects()
+        except StoreRefused as refused:
+            return f"the bucket cannot be used: {refused}"
         except OSError:
             return "the bucket cannot be reached"
         return None
@@ -85,4 +96,6 @@ def _as_disk() -> Iterator[None]:
     except FileNotFoundError:
         raise
     except (BaseError, ValueError) as error:
+        if code := _CODE.search(str(error)):
+            raise StoreRefused(code[1]) from None
         raise OSError(f"The bucket of blobs does not answer ({type(error).__name__}).") from None

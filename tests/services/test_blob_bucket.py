@@ -13,6 +13,7 @@ from replay_web import health
 from sessions_app.mapping import payloads
 from sessions_app.mapping.load import load_run
 from sessions_app.models import StoredPayload
+from sessions_app.payloads.blob_bucket import BlobBucket
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.verification import find_orphans, problems, remove
 from tests.builders import make_client, make_key, make_project, make_record, make_tool_step, post_run
@@ -91,6 +92,10 @@ def test_while_the_bucket_does_not_answer_nothing_is_taken_in(bucket, settings, 
     assert time.monotonic() - began < 10
     assert health.blobs() == "the bucket cannot be reached"
     assert not StoredPayload.objects.exists()
+
+
+def test_a_bucket_that_is_not_there_is_not_a_store_that_is_away(bucket):
+    assert BlobBucket("s3://another").problem() == "the bucket cannot be used: NoSuchBucket"
 
 
 def test_a_run_is_loaded_from_the_bucket(bucket):
