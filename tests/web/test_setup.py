@@ -49,6 +49,12 @@ def test_a_key_needs_a_name(shop, ann):
     assert not ApiKey.objects.exists()
 
 
+def test_a_form_whose_name_is_refused_keeps_the_rest(shop, ann):
+    page = ann.post(f"{ADDRESS}/keys", {"name": " ", "scope": "full", "days": "90"}).content.decode()
+
+    assert re.findall(r'value="(\w+)" selected', page.split('id="key-scope"')[1].split("</form>")[0]) == ["full", "90"]
+
+
 def test_viewers_may_not_make_keys(shop):
     eve = client_of(make_user("eve", shop, "viewer"))
 
