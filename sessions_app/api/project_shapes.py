@@ -71,6 +71,7 @@ class KeyRow(KeyBody):
     key_id: int
     created_by: str | None
     last_used_at: Moment | None = Field(description="Rounded to the minute.")
+    replaced_at: Moment | None = Field(description="When another key was made in its place.")
 
 
 class MadeKey(KeyRow):
@@ -112,4 +113,5 @@ def key_shape(key: ApiKey) -> JsonObject:
 
 def key_row(key: ApiKey) -> JsonObject:
     maker = key.created_by.get_username() if key.created_by else None
-    return {**key_shape(key), "key_id": key.pk, "created_by": maker, "last_used_at": moment(key.last_used_at)}
+    times = {"last_used_at": moment(key.last_used_at), "replaced_at": moment(key.replaced_at)}
+    return {**key_shape(key), "key_id": key.pk, "created_by": maker, **times}

@@ -38,7 +38,7 @@ from sessions_app.models import ApiKey, Invitation, Membership
 from sessions_app.models.projects import KeyScope
 from sessions_app.queries.projects import listed_keys, members_of, open_invitations
 from sessions_app.services import projects
-from sessions_app.services.keys import create_key, revoke_key
+from sessions_app.services.keys import AlreadyReplaced, create_key, revoke_key
 from sessions_app.services.keys import rotate_key as rotated
 from sessions_app.services.projects import LastAdministrator
 
@@ -189,13 +189,17 @@ def post_key(request: HttpRequest, wanted: KeyRequest) -> Status[JsonObject]:
     return Status(201, {**key_row(made), "api_key": text})
 
 
-@router.post("/keys/{int:key_id}/rotate", response={201: MadeKey})
+@router.post("/keys/{int:key_id}/rotate", response={201: MadeKey, 409: None})
 def rotate_key(request: HttpRequest, key_id: int, wanted: RotationRequest | None = None) -> Status[JsonObject]:
     """Replace a key with a new one of the same name and scope. The new key is shown only once and belongs to the user
-    of the key that asks; the old one keeps working for the overlap. The body is optional."""
+    of the key that asks; the old one keeps working for the overlap. 409 for a key that was replaced before. The body
+    is optional."""
     old = _own(_keys(request), key_id, "key")
     overlap = timedelta(hours=(wanted or RotationRequest()).overlap_hours)
-    made, text = rotated(old, user=key_of(request).created_by, overlap=overlap)
+    try:
+        made, text = rotated(old, user=key_of(request).created_by, overlap=overlap)
+    except AlreadyReplaced as refused:
+        raise Refused(409, "already_replaced", str(refused)) from None
     return Status(201, {**key_row(made), "api_key": text})
 
 

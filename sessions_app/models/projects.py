@@ -91,6 +91,8 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
+    replaced_at = models.DateTimeField(null=True)
+    """When another was made in its place; it is good until `expires_at` all the same."""
     revoked_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from sessions_app.core.errors import ReplayProductError
 from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.models import ApiKey, Project
 from sessions_app.services.tokens import digest_of, new_token
@@ -88,13 +89,19 @@ def recent_key(text: str) -> ApiKey | None:
 ROTATION_OVERLAP = timedelta(days=1)
 
 
+class AlreadyReplaced(ReplayProductError):
+    """Its days are those of the overlap: a key made after it would end with them."""
+
+
 def rotate_key(key: ApiKey, *, user: User | None = None, overlap: timedelta = ROTATION_OVERLAP) -> tuple[ApiKey, str]:
     """A new key of the same name and scope, and its text. The old one is good for the overlap, and no longer than it
-    was; the new one lasts as long as the old one was made for."""
+    was; the new one lasts as long as the old one was made for. Raises `AlreadyReplaced`."""
     now = timezone.now()
     ends = now + overlap
-    lasts = None if key.expires_at is None else now + (key.expires_at - key.created_at)
     with transaction.atomic():
+        if not ApiKey.objects.filter(pk=key.pk, replaced_at=None).update(replaced_at=now):
+            raise AlreadyReplaced(f"The key {key.name} ({key.prefix}…) was replaced before. Replace the newer one.")
+        lasts = None if key.expires_at is None else now + (key.expires_at - key.created_at)
         ApiKey.objects.filter(pk=key.pk).exclude(expires_at__lt=ends).update(expires_at=ends)
         return create_key(project=key.project, name=key.name, scope=key.scope, user=user, expires_at=lasts)
 

@@ -87,6 +87,17 @@ def test_a_rotation_overlaps(api, shop):
     assert timedelta(hours=47) < end_of(text) - timezone.now() < timedelta(hours=49)
 
 
+def test_a_key_is_rotated_once(api, shop):
+    old, _ = create_key(project=shop, name="production", scope="full")
+    send(api, "post", f"keys/{old.pk}/rotate")
+
+    again = send(api, "post", f"keys/{old.pk}/rotate")
+
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "already_replaced")
+    replaced = [key["name"] for key in send(api, "get", "keys").json()["items"] if key["replaced_at"]]
+    assert replaced == ["production"]
+
+
 def test_a_rotation_without_a_body_overlaps_by_a_day(api, shop):
     old, text = create_key(project=shop, name="production", scope="full")
 

@@ -121,7 +121,9 @@ def test_an_expired_key_is_listed_as_such(shop, say):
 
     say("keys", "shop", "rotate", str(old.pk), "--overlap-hours", "0")
 
-    assert "\texpired 20" in say("keys", "shop").splitlines()[1]
+    [line] = say("keys", "shop").splitlines()[1:]
+    assert "\texpired 20" in line
+    assert line.endswith(" UTC, replaced")
 
 
 @pytest.mark.parametrize(

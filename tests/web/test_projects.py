@@ -248,6 +248,20 @@ def test_a_key_with_an_end_is_replaced_too(shop, ann, days, words):
     assert "rpk_" in page
 
 
+def test_a_key_is_replaced_once(shop, ann):
+    old, _ = create_key(project=shop, name="production", scope="ingest")
+    address = f"{SETTINGS}/keys/{old.pk}/rotate"
+    ann.post(address)
+
+    page, again = ann.get(SETTINGS).content.decode(), ann.post(address)
+
+    assert "replaced, expires " in page
+    assert address not in page
+    assert (again.status_code, "was replaced before. Replace the newer one." in again.content.decode()) == (409, True)
+    assert ApiKey.objects.filter(name="production").count() == 2
+    assert ApiKey.objects.latest("pk").expires_at is None
+
+
 def test_a_key_is_revoked_at_once(shop, ann):
     key, text = create_key(project=shop, name="production", scope="ingest")
 

@@ -11,7 +11,7 @@ from sessions_app.management.projects import name_to_give, project_named, user_n
 from sessions_app.models import ApiKey, Project
 from sessions_app.models.projects import KeyScope
 from sessions_app.queries.projects import listed_keys
-from sessions_app.services.keys import create_key, revoke_key, rotate_key
+from sessions_app.services.keys import AlreadyReplaced, create_key, revoke_key, rotate_key
 
 
 class Command(BaseCommand):
@@ -55,7 +55,10 @@ class Command(BaseCommand):
 
     def _rotate(self, project: Project, options: dict[str, Any]) -> None:
         old = _key(project, options["number"])
-        _, text = rotate_key(old, user=old.created_by, overlap=timedelta(hours=options["overlap_hours"]))
+        try:
+            _, text = rotate_key(old, user=old.created_by, overlap=timedelta(hours=options["overlap_hours"]))
+        except AlreadyReplaced as refused:
+            raise CommandError(str(refused)) from None
         self.stdout.write(text)
 
     def _revoke(self, project: Project, options: dict[str, Any]) -> None:
@@ -69,7 +72,8 @@ _MOMENT = "%Y-%m-%d %H:%M UTC"
 def _end_of(key: ApiKey) -> str:
     if key.expires_at is None:
         return "does not end"
-    return f"{'expired' if key.is_expired else 'ends'} {key.expires_at:{_MOMENT}}"
+    end = f"{'expired' if key.is_expired else 'ends'} {key.expires_at:{_MOMENT}}"
+    return f"{end}, replaced" if key.replaced_at else end
 
 
 def _key(project: Project, number: int) -> ApiKey:

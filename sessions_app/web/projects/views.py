@@ -17,7 +17,7 @@ from sessions_app.models.projects import KeyScope, Role
 from sessions_app.queries.access import has_role
 from sessions_app.queries.projects import listed_keys, members_of, only_administrator, open_invitations
 from sessions_app.services import projects
-from sessions_app.services.keys import revoke_key, rotate_key
+from sessions_app.services.keys import AlreadyReplaced, revoke_key, rotate_key
 from sessions_app.services.projects import LastAdministrator
 from sessions_app.web.access import project_page, signed_in
 from sessions_app.web.errors.views import forbidden
@@ -148,7 +148,10 @@ def rotate(request: HttpRequest, project: Project, key: int) -> HttpResponse:
     found = _key(project, key)
     if not _may_touch(request, found):
         return _page(request, project, 403, problem=_FOR_ADMINISTRATORS)
-    made, text = rotate_key(found, user=request.user)
+    try:
+        made, text = rotate_key(found, user=request.user)
+    except AlreadyReplaced as refused:
+        return _page(request, project, 409, problem=str(refused))
     found.refresh_from_db()
     return _page(request, project, made=made, key=text, replaced=found)
 
