@@ -159,8 +159,8 @@ def list_replays_of_run(
 
 @router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued})
 def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None = None) -> Status[JsonObject]:
-    """Replay a run. It is queued and played in isolation from the network; ask `GET /replays/{replay_id}` for its state. The body
-    is optional.
+    """Replay a run. It is queued and played in isolation from the network; ask `GET /replays/{replay_id}` for its
+    state. The body is optional.
 
     Mode `recording` rebuilds the agent and checks the recording; `code` runs a registered agent with frozen tools,
     `code_and_tools` runs its tools as well; `live` calls a live model.
