@@ -302,19 +302,33 @@ def test_every_beginning_of_an_object_is_cut_off(value, data):
     assert not is_cut_json(text)
 
 
+TAKES_USER = (payload({"name": "lookup_order", "parameters_json_schema": {"properties": {"user_id": {}}}}),)
+
+
 @pytest.mark.parametrize(
-    "step",
+    "steps",
     [
-        tool(arguments={"query": "my order"}),
-        tool(arguments={"query": "my order", "user_id": None}),
-        tool(arguments=None),
-        tool(arguments={"query": "x"}, tenant_id="t_1"),
+        [model(), tool(arguments={"query": "my order"})],
+        [model(), tool(arguments={"query": "x"}, result=[{"order": 1, "user_id": "u_7710"}])],
+        [model(), tool(arguments={"query": "x"}), tool(arguments={"query": "y", "user_id": "u_7710"})],
+        [model(), tool(arguments={"query": "x"}), tool("get_cart", {"cart": 5}, user_id="u_7710")],
+        [model(), tool(arguments={"query": "x"}, tenant_id="t_1")],
+        [model(tools=TAKES_USER), tool(arguments={"query": "x", "user_id": None})],
+        [model(tools=TAKES_USER), tool(arguments=None)],
     ],
 )
-def test_call_that_does_not_say_for_whom_is_found(step):
-    run = make_run(model(), step, model(), user_id="u_7710")
+def test_call_that_does_not_say_for_whom_is_found(steps):
+    run = make_run(*steps, model(), user_id="u_7710")
 
     assert found("unscoped_call", run) == [("lookup_order was called without user_id", (2,))]
+
+
+@pytest.mark.parametrize("arguments", [{"city": "Graz"}, {"city": None}, {"text": "how do I reset my password"}, None])
+def test_a_tool_of_which_nothing_shows_that_it_acts_for_somebody_is_not_accused(arguments):
+    beside = tool("get_profile", {"user_id": "u_7710"}, {"name": "Ann"})
+    run = make_run(model(), beside, tool("get_weather", arguments, {"sky": "clear"}), model(), user_id="u_7710")
+
+    assert found("unscoped_call", run) == []
 
 
 @pytest.mark.parametrize(
@@ -334,10 +348,12 @@ def test_call_that_says_for_whom_is_no_anomaly(step):
 
 
 def test_run_that_knows_only_its_tenant_asks_for_it():
-    run = make_run(model(), tool(), model(), tenant_id="t_1")
+    steps = [model(tools=TAKES_USER), tool(), model()]
 
-    assert found("unscoped_call", run) == [("lookup_order was called without tenant_id", (2,))]
-    assert found("unscoped_call", make_run(model(), tool(), model())) == []
+    assert found("unscoped_call", make_run(*steps, tenant_id="t_1")) == [
+        ("lookup_order was called without tenant_id", (2,))
+    ]
+    assert found("unscoped_call", make_run(*steps)) == []
 
 
 def test_call_for_somebody_else_is_found():

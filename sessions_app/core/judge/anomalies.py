@@ -435,23 +435,45 @@ def unscoped_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if not owner:
         return
     found: dict[str, list[int]] = {}
-    ownerless = _tools_without_an_owner(run)
+    of_owners = _tools_of_owners(run)
     for step, call in own_tools(run):
-        if call.tool_name not in ownerless and not _step_owner(step, field) and not _names_owner(run, call):
+        if call.tool_name in of_owners and not _step_owner(step, field) and not _names_owner(run, call):
             found.setdefault(call.tool_name, []).append(step.index)
     for name, steps in found.items():
         message = f"{name} was called without {field}"
         yield Anomaly(code="unscoped_call", message=message, steps=tuple(steps))
 
 
-def _tools_without_an_owner(run: Run) -> set[str]:
-    """Tools whose recorded schema has no place for a user or a tenant, that no other call told of one, and that gave
-    nothing that belongs to one; and tools that were asked who somebody is, for a later call."""
+def _tools_of_owners(run: Run) -> set[str]:
+    """Tools that the record shows to act for a user or a tenant: their schema or another call names one, they returned
+    what belongs to one, they were asked for what is "my ...", or other calls reached their tools with one and no schema
+    rules it out. Those that were asked who somebody is, for a later call, are not among them."""
+    schemas = _takes_owners(run)
+    reached = any(step.user_id or step.tenant_id for step, _ in own_tools(run))
+    return {
+        call.tool_name
+        for _, call in own_tools(run)
+        if schemas.get(call.tool_name, reached)
+        or _names_owner(run, call)
+        or _gives_of_owners(call)
+        or _asks_for_own(call)
+    } - _directories(run)
+
+
+def _takes_owners(run: Run) -> dict[str, bool]:
+    """Each tool of a recorded schema: whether that has a place for a user or a tenant."""
     offered = {id(tool): object_of(tool) for _, call in run.model_calls for tool in call.tools or ()}
-    ownerless = {str(tool.get("name")) for tool in offered.values() if _has_no_owner(tool)}
-    calls = [call for _, call in own_tools(run) if call.tool_name in ownerless]
-    ownerless -= {call.tool_name for call in calls if _names_owner(run, call) or _gives_of_owners(call)}
-    return ownerless | _directories(run)
+    schemas = ((str(tool.get("name")), tool.get("parameters_json_schema")) for tool in offered.values())
+    named = ((name, schema.get("properties")) for name, schema in schemas if isinstance(schema, dict))
+    return {name: not _OWNER_KEYS.isdisjoint(keys) for name, keys in named if isinstance(keys, dict)}
+
+
+_OWN_THING = re.compile(r"my (\w+ )?\w+", re.IGNORECASE)
+
+
+def _asks_for_own(call: ToolCall) -> bool:
+    """As in `my order`, which means nothing to a tool that does not know whose."""
+    return any(isinstance(item, str) and _OWN_THING.fullmatch(item) for _, item in leaves(value_of(call.arguments)))
 
 
 def _directories(run: Run) -> set[str]:
@@ -469,12 +491,6 @@ _OWNER_KEYS = USER_KEYS | TENANT_KEYS
 
 def _gives_of_owners(call: ToolCall) -> bool:
     return any(key in _OWNER_KEYS for key, _ in leaves(value_of(call.result)))
-
-
-def _has_no_owner(tool: JsonObject) -> bool:
-    schema = tool.get("parameters_json_schema")
-    named = schema.get("properties") if isinstance(schema, dict) else None
-    return isinstance(named, dict) and _OWNER_KEYS.isdisjoint(named)
 
 
 def _step_owner(step: Step, field: str) -> str | None:
@@ -661,7 +677,7 @@ RULES: dict[str, str] = {
     "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
     "other_sum": "A call went on with another sum than a tool had told.",
     "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
-    "unscoped_call": "A tool was called without user or tenant, in a run that knows them.",
+    "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",
     "other_identity": "A tool was called for another user or tenant than the run's.",
     "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
     "call_failed": "A call failed and was not made again with success; the answer says so.",
