@@ -56,8 +56,19 @@ def test_every_code_has_its_sentence():
 def test_eleven_tool_calls_are_many_and_ten_are_not():
     eleven = found("many_tool_calls", make_run(model(), *calls(11)))
 
-    assert eleven == [("High tool call count: 11", (12,))]
+    assert eleven == [("High tool call count: 11", ())]
     assert found("many_tool_calls", make_run(model(), *calls(10))) == []
+
+
+@pytest.mark.parametrize(
+    ("last", "level"),
+    [(tool(arguments={"page": 11}), "info"), (tool(arguments={"page": 0}), "warning"), (tool(error=FAILED), "warning")],
+    ids=["all others", "one again", "one failed"],
+)
+def test_many_calls_are_a_note_where_no_two_are_alike_and_none_failed(last, level):
+    run = make_run(model(), *calls(10), last)
+
+    assert [a.level for a in find_anomalies(run) if a.code == "many_tool_calls"] == [level]
 
 
 def test_structured_output_is_no_tool_call():

@@ -55,7 +55,7 @@ class Anomaly:
     @property
     def odd_step(self) -> int | None:
         """Where a reader should look first: the repeat, and not what it repeats."""
-        if not self.steps or self.code in _OF_NO_STEP:
+        if not self.steps:
             return None
         return self.steps[-1] if self.code in _SHOWN_AT_LAST else self.steps[0]
 
@@ -75,8 +75,6 @@ class Anomaly:
         return {"code": self.code, "message": self.message, "steps": steps, "level": self.level}
 
 
-_OF_NO_STEP = frozenset({"many_tool_calls"})
-"""Said of the run as a whole: no step of a long run is odd for its length."""
 _MAY_BE_MEANT = frozenset(
     {
         "many_tool_calls",
@@ -117,13 +115,14 @@ def first_odd_step(anomalies: Iterable[Anomaly]) -> int | None:
 
 
 def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """Shown at the first one that is too many: the steps of all would say nothing."""
+    """Of the run as a whole, so at no step. A mere note where each call was another one and none failed: there was much
+    to do."""
     calls = calls_made(run)
     if len(calls) > rules.max_tool_calls:
-        step, _ = calls[rules.max_tool_calls]
-        steps = () if step is None else (step,)
+        others = {(call.tool_name, argument_key(call)) for _, call in calls}
+        is_plain = len(others) == len(calls) and not any(step in failed_steps(run) for step, _ in calls)
         message = f"High tool call count: {len(calls)}"
-        yield Anomaly(code="many_tool_calls", message=message, steps=steps)
+        yield Anomaly(code="many_tool_calls", message=message, level="info" if is_plain else "warning")
 
 
 def duplicate_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
@@ -668,7 +667,8 @@ DETECTORS: tuple[Detector, ...] = (
 
 
 RULES: dict[str, str] = {
-    "many_tool_calls": "The run made more tool calls than the limit above.",
+    "many_tool_calls": "The run made more tool calls than the limit above; "
+    "a note where no two were alike and none failed.",
     "duplicate_call": "A tool was called again with the same arguments; "
     "a note where the first call failed, or where what it reads has changed.",
     "error_words": "The answer holds one of the words above; a note.",
