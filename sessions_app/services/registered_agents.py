@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.conf import settings
 from sessions_app.agents.process.code_fence import CodeLimits
 from sessions_app.agents.process.code_sandbox import CodeCrashed, LoadChild
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.redaction import Redactor
 
 
 def code_limits() -> CodeLimits:
@@ -23,12 +25,14 @@ def code_limits() -> CodeLimits:
 def problems_of_agents() -> Iterator[tuple[str, str | None]]:
     """Each registered name with what keeps its agent from being loaded, None for nothing.
 
-    One process loads them all; after one that ends it, another goes on with the next.
+    One process loads them all; after one that ends it, another goes on with the next. What the team's code raised goes
+    into logs: secrets in it are redacted, by the rules that every project has.
     """
+    redactor = Redactor(secrets.token_bytes(32))
     waiting = list(settings.REPLAY_AGENTS.items())
     while waiting:
         for loaded in _loaded([target for _, target in waiting]):
-            yield waiting.pop(0)[0], loaded["problem"]
+            yield waiting.pop(0)[0], loaded["problem"] and redactor.redact_text(loaded["problem"])
 
 
 def ignores_state(name: str) -> bool:

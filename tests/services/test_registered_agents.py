@@ -75,6 +75,19 @@ def test_a_terminal_is_told_name_place_and_reason(shop, settings):
     ]
 
 
+def test_secrets_in_the_reason_are_redacted(shop, settings):
+    words = "no postgresql://app:geheim-7Q@db/x with sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 3
+    (shop / "shop/leaky.py").write_text(f"raise ValueError({words!r})")
+    (shop / "shop/ends.py").write_text(f"raise SystemExit({words!r})")
+    settings.REPLAY_AGENTS = {"leaky": "shop.leaky:agent", "ends": "shop.ends:agent"}
+
+    said = "\n".join(agent_lines())
+
+    assert said.count("no postgresql://app:[password:") == 2
+    assert "geheim" not in said
+    assert "sk-proj" not in said
+
+
 def test_the_folder_of_the_modules_is_needed(shop, settings):
     """Control: without it the agent that could be loaded cannot."""
     settings.REPLAY_AGENTS = {"desk": "shop.desk:agent"}
