@@ -105,6 +105,13 @@ class UserPrompt(TypedDict, total=False):
     timestamp: Time
 
 
+def _texts(value: Any) -> Any:
+    """A list is read as one of texts; what is none is passed over."""
+    if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+        raise ValueError("no list of texts")
+    return value
+
+
 class _ToolReturn(TypedDict, total=False):
     tool_name: Required[str]
     content: Required[Any]
@@ -112,6 +119,7 @@ class _ToolReturn(TypedDict, total=False):
     tool_kind: Text
     timestamp: Time
     outcome: Literal["success", "failed", "denied", "interrupted", "retried"] | None
+    content_file_digests: Annotated[Any, AfterValidator(_texts)]
 
 
 class ToolReturn(_ToolReturn, total=False):
