@@ -1,16 +1,18 @@
-"""Runs that a run is worth comparing with: those that went well when they were asked for about the same, those that
-failed alike and can be replayed, and where nothing is like it, other good runs of the agent."""
+"""Runs that a run is worth comparing with: those of the same agent that ended well, the most alike input first, and
+those that failed alike and can be replayed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
-from rapidfuzz import fuzz, process
+from django.db.models import QuerySet
+from rapidfuzz import fuzz
 
 from sessions_app.models import Run, Session
 
-TWINS = 3
+MOST = 8
+"""Runs of the agent that ended well."""
+FAILED_ALIKE = 3
 SESSIONS = 300
 """The newest of the project, among which runs are looked for."""
 LIKENESS = 60
@@ -23,6 +25,7 @@ _FIELDS = (
     "step_count",
     "tool_call_count",
     "started_at",
+    "anomalies",
     "project",
 )
 
@@ -38,19 +41,17 @@ class Comparable:
 
 
 def comparable_runs(run: Run) -> list[Comparable]:
-    """Three queries at most; the most alike first."""
-    good = _good_runs(run)
-    twins = _twins(run, good)
-    found = [(twin, "good run, similar input") for twin in twins]
+    """Two queries; those asked the same first, and of those equally alike one without an anomaly and the newest."""
+    ended_well = sorted(_ended_well(run), key=lambda other: (-_likeness(run, other), bool(other.anomalies)))
+    found = [(other, _question(run, other)) for other in ended_well[:MOST]]
     found += [(alike, "failed alike, replayable") for alike in _failed_alike(run)]
-    if not twins:
-        found += [(other, "good run of this agent") for other in _same_version_first(run, good)]
     return [Comparable(run=other, why=why, differences=differences(run, other)) for other, why in found]
 
 
 def good_twins(run: Run) -> list[Run]:
-    """Good runs with a similar input, the most alike first; one query."""
-    return _twins(run, _good_runs(run))
+    """Runs with a similar input that ended well and without an anomaly, the most alike first; one query."""
+    alike = [other for other in _ended_well(run).filter(anomalies=[]) if _likeness(run, other) >= LIKENESS]
+    return sorted(alike, key=lambda other: -_likeness(run, other))
 
 
 def differences(run: Run, other: Run) -> tuple[str, ...]:
@@ -66,29 +67,28 @@ def differences(run: Run, other: Run) -> tuple[str, ...]:
     )
 
 
-def _good_runs(run: Run) -> QuerySet[Run]:
-    """Of the same agent, without an error or an anomaly, newest first."""
+def _ended_well(run: Run) -> QuerySet[Run]:
+    """Of the same agent, newest first."""
     newest = Session.objects.filter(project=run.project_id).order_by("-last_at", "-id")[:SESSIONS]
-    good = Run.objects.filter(session__in=newest.values("pk"), status="ok", origin="recorded", anomalies=[])
-    return good.filter(agent_name=run.agent_name).exclude(session=run.session_id).only(*_FIELDS).order_by("-id")
+    well = Run.objects.filter(session__in=newest.values("pk"), status="ok", origin="recorded")
+    return well.filter(agent_name=run.agent_name).exclude(session=run.session_id).only(*_FIELDS).order_by("-id")
 
 
-def _twins(run: Run, good: QuerySet[Run]) -> list[Run]:
-    if not run.input_preview:
-        return []
-    runs = {other.run_id: other for other in good}
-    inputs = {run_id: other.input_preview for run_id, other in runs.items()}
-    found = process.extract(run.input_preview, inputs, scorer=fuzz.token_sort_ratio, limit=TWINS, score_cutoff=LIKENESS)
-    return [runs[run_id] for _, _, run_id in found]
+def _likeness(run: Run, other: Run) -> float:
+    """Of the two inputs, from 0 to 100."""
+    asked, there = run.input_preview, other.input_preview
+    return fuzz.token_sort_ratio(asked, there) if asked and there else 0
+
+
+def _question(run: Run, other: Run) -> str:
+    if run.input_preview and run.input_preview == other.input_preview:
+        return "ended well, asked the same"
+    is_alike = _likeness(run, other) >= LIKENESS
+    return "ended well, asked alike" if is_alike else "ended well, asked something else"
 
 
 def _failed_alike(run: Run) -> list[Run]:
     if not run.failure_group:
         return []
     alike = Run.objects.filter(project=run.project_id, failure_group=run.failure_group, origin="recorded")
-    return list(alike.filter(verdict="replayable").exclude(pk=run.pk).only(*_FIELDS).order_by("-id")[:TWINS])
-
-
-def _same_version_first(run: Run, good: QuerySet[Run]) -> list[Run]:
-    others = good.alias(is_other=~Q(agent_version=run.agent_version))  # false sorts first
-    return list(others.order_by("is_other", "-id")[:TWINS])
+    return list(alike.filter(verdict="replayable").exclude(pk=run.pk).only(*_FIELDS).order_by("-id")[:FAILED_ALIKE])

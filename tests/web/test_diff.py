@@ -395,13 +395,29 @@ def test_without_any_run_to_compare_with_it_is_said_what_to_do(shop, bob):
 
 @pytest.mark.usefixtures("twins")
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
-def test_good_twins_of_the_same_agent_are_offered_the_most_alike_first(bob, headers):
+def test_runs_of_the_same_agent_that_ended_well_are_offered_the_most_alike_first(bob, headers):
     page = bob.get("/p/shop/s/bad/twins", headers=headers).content.decode()
 
-    assert re.findall(r"bad\.\.\.(\w+)", page) == ["same", "near"]
+    assert re.findall(r"bad\.\.\.(\w+)", page) == ["same", "near", "far"]
+    assert re.findall(r"asked (?:the same|alike|something else)", page) == [
+        "asked the same",
+        "asked alike",
+        "asked something else",
+    ]
 
 
-def test_without_a_similar_good_run_those_that_failed_alike_and_other_good_ones_are_offered(shop, bob):
+@pytest.mark.usefixtures("twins")
+def test_a_run_with_an_anomaly_is_offered_with_a_mark(bob):
+    odd = [{"code": "other_identity", "message": "look was called with user_id u_2", "steps": [2], "level": "warning"}]
+    Run.objects.filter(run_id="same").update(anomalies=odd)
+
+    page = bob.get("/p/shop/s/bad/twins").content.decode()
+
+    assert re.findall(r"bad\.\.\.(\w+)", page) == ["same", "near", "far"]
+    assert page.count("look was called with user_id u_2") == 1
+
+
+def test_without_a_similar_good_run_other_good_ones_and_those_that_failed_alike_are_offered(shop, bob):
     before = {"agent": {"name": "desk", "version": "1"}}
     asked = {"agent": {"name": "desk", "version": "2"}}
     crashed = {"status": "error", "error": {"type": "ValueError", "message": "no"}}
@@ -413,7 +429,7 @@ def test_without_a_similar_good_run_those_that_failed_alike_and_other_good_ones_
 
     page = bob.get("/p/shop/s/bad/twins").content.decode()
 
-    assert re.findall(r"bad\.\.\.(\w+)", page) == ["alike", "good", "old"]
+    assert re.findall(r"bad\.\.\.(\w+)", page) == ["good", "old", "alike"]
     assert "version 1, here 2" in page
     assert 'name="with"' in page
 
