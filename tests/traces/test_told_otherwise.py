@@ -212,6 +212,15 @@ def test_a_prompt_with_other_white_space_than_the_request_before_tells_is_not_pr
     assert "requests" not in proven(result)
 
 
+def test_arguments_in_another_order_than_their_answer_gave_them_are_not_proven(spans: list[Span]) -> None:
+    given = '"sku":"A","site":2'
+    for becomes, is_another in ((given, False), ('"site":2,"sku":"A"', True)):
+        _, result = replayed_of(changed(spans, SECOND, "gen_ai.input.messages", given, becomes))
+
+        assert ("requests" in proven(result)) is not is_another
+        assert ("arg" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another
+
+
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("version", ["1.107.10", "2.26.4", "2.27.0", "2.68.0"])
 def test_a_tool_that_a_later_request_of_pydantic_ai_names_otherwise_is_no_message(version: str, number: int) -> None:

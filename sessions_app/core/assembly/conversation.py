@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sessions_app.core.assembly.requests import comparable
 from sessions_app.core.embedded_json import arguments_in
 from sessions_app.core.history import History
-from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, compact_json
 from sessions_app.core.spans.provider_messages.messages import ROLES
 from sessions_app.core.spans.reading import (
     BuiltinResultPart,
@@ -107,6 +107,8 @@ class _Spelled(NamedTuple):
     roles: int = 0
     space: int = 0
     """The texts with the white space around them."""
+    order: int = 0
+    """The arguments of calls with their keys in order."""
 
 
 _NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=(), call_ids=frozenset(), has_other_ids=False)
@@ -281,7 +283,7 @@ class Conversations:
         identity = tuple(map(id, turn.messages))
         known = self._known_turns.get(identity)
         if known is None:
-            spelled = _Spelled(self._roles(turn.messages), self._space(turn))
+            spelled = _Spelled(self._roles(turn.messages), self._space(turn), self._order(turn))
             numbers = self._key(turn), self._text(turn), spelled
             known = self._known_turns[identity] = (turn, numbers)
         return known[1]
@@ -302,6 +304,11 @@ class Conversations:
     def _space(self, turn: Turn) -> int:
         texts = [part.text for part in turn.parts if isinstance(part, TextPart) and part.text.strip()]
         return self._number(["words", *texts]) if texts else 0
+
+    def _order(self, turn: Turn) -> int:
+        """A text, as a number is made of values whatever the order of their keys."""
+        given = [compact_json(comparable(arguments_in(call.arguments))).decode() for call in turn.calls()]
+        return self._number(["arguments", *given]) if given else 0
 
     def _roles(self, messages: Sequence[ChatMessage]) -> int:
         """As they are spelled, each once for messages that follow on each other; 0 where none is."""
@@ -340,7 +347,11 @@ def _past_told(known: _Known, told: tuple[_Spelled, ...], texts: tuple[int, ...]
     return None
 
 
-_WORDS = ("the role of a message", "white space around a message")
+_WORDS = (
+    "the role of a message",
+    "white space around a message",
+    "the order of keys in the arguments of a call",
+)
 
 
 def _exact_key(part: Part) -> JsonValue:
