@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import suppress
-from typing import IO, cast
 
 import zstandard
 from django.conf import settings
 from django.http import HttpRequest
 
+from sessions_app.api.body_streams import drain, stream_of
 from sessions_app.api.errors import Refused
 
 _MAX_MEMBERS = 1000
@@ -17,9 +16,6 @@ _MAX_MEMBERS = 1000
 
 _PIECE = 512
 """Bytes of zstd that are inflated at a time: 16 MiB of zeros at most."""
-
-_DRAINED = 64 * 1024 * 1024
-"""Bytes of a refused body that are read and thrown away."""
 
 
 def read_body(request: HttpRequest) -> bytes:
@@ -35,39 +31,19 @@ def read_body(request: HttpRequest) -> bytes:
     return _inflate(encoding, _read(request, limit))
 
 
-def discard_body(request: HttpRequest) -> None:
-    """Read what was refused unseen, if it is of an allowed size: a sender that is cut off never sees the answer."""
-    with suppress(OSError):
-        has_length = bool(request.headers.get("Content-Length"))
-        _drain(_stream(request, has_length=has_length), settings.REPLAY_MAX_BODY_BYTES)
-
-
 def _read(request: HttpRequest, limit: int) -> bytes:
     length = request.headers.get("Content-Length", "")
-    stream = _stream(request, has_length=bool(length))
+    stream = stream_of(request, has_length=bool(length))
     if length.isdecimal() and int(length) > limit:
-        _drain(stream)
+        drain(stream)
         raise _too_large(limit)
     body = stream.read(limit + 1)
     if len(body) > limit:
-        _drain(stream)
+        drain(stream)
         raise _too_large(limit)
     if length.isdecimal() and len(body) < int(length):
         raise Refused(400, "cut_off", "The body is shorter than its Content-Length.")
     return body
-
-
-def _drain(stream: IO[bytes], left: int = _DRAINED) -> None:
-    """Many clients read the answer only when they have sent everything; bounded, and nothing is kept."""
-    while left > 0 and (chunk := stream.read(min(left, 64 * 1024))):
-        left -= len(chunk)
-
-
-def _stream(request: HttpRequest, *, has_length: bool) -> IO[bytes]:
-    """Django takes a body without a length for an empty one; chunked senders give none."""
-    if has_length or request.headers.get("Transfer-Encoding", "").lower() != "chunked":
-        return cast(IO[bytes], request)
-    return cast(IO[bytes], request.META["wsgi.input"])
 
 
 def _inflate(encoding: str, packed: bytes) -> bytes:

@@ -13,6 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from replay_goldens.reading import CheckError
+from sessions_app.api.body_streams import discard_body
 from sessions_app.core.errors import (
     NotReplayable,
     QueryError,
@@ -56,6 +57,7 @@ def add_handlers(api: NinjaAPI) -> None:
 
     def answer(request: HttpRequest, status: int, code: str, message: str, field: str | None = None) -> HttpResponse:
         note_refusal(request, status, message, field)
+        discard_body(request)
         body = {"error": {"code": code, "message": message, "field": field}}
         return api.create_response(request, body, status=status)
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from sessions_app.api.bodies import discard_body, read_body
+from sessions_app.api.bodies import read_body
+from sessions_app.api.body_streams import discard_body
 from sessions_app.api.errors import Refused
 from sessions_app.api.otlp_gate import GATE, expected_size
 from sessions_app.api.otlp_keys import sending_project

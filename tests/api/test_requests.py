@@ -26,6 +26,27 @@ def client():
     return client
 
 
+# --- refused unread ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "key", "status"),
+    [
+        ("/api/v1/goldens/g_none/runs/observed", None, 404),
+        ("/api/v1/runs/none/replays/observed", None, 404),
+        ("/api/v1/runs?nothing=1", None, 400),
+        ("/api/v1/runs", "Bearer rpk_none", 401),
+    ],
+)
+def test_the_body_of_what_is_refused_is_read(client, address, key, status):
+    """What is left of it ends the connection under the next request."""
+    headers = {"HTTP_AUTHORIZATION": key} if key else {}
+
+    refused = client.post(address, b"[" * 100_000, content_type="application/json", **headers)
+
+    assert (refused.status_code, refused.wsgi_request.read()) == (status, b"")
+
+
 # --- unknown parameters and fields ---------------------------------------------------------------
 
 
