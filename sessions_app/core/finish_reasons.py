@@ -16,3 +16,8 @@ def ended_otherwise(one: str | None, other: str | None) -> bool:
     Of other words nobody knows."""
     ends = [_ENDS.get(str(each).lower()) for each in (one, other)]
     return None not in ends and ends[0] != ends[1]
+
+
+def is_cut(reason: str | None) -> bool:
+    """Whether an answer ended at a limit of tokens and not at its own end."""
+    return _ENDS.get(str(reason).lower()) == "cut"

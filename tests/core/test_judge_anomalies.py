@@ -21,7 +21,21 @@ from sessions_app.core.judge.anomalies import (
 )
 from sessions_app.core.payload import JSON, Payload
 from sessions_app.core.run import ErrorInfo, HttpExchange, Run, StateChange, Step, ToolCall
-from tests.core.test_judge_runs import NOON, codes, make_run, make_step, model, other, payload, tool
+from tests.core.test_judge_runs import (
+    NOON,
+    codes,
+    history,
+    make_run,
+    make_step,
+    model,
+    other,
+    payload,
+    prompt,
+    request_message,
+    response_message,
+    retrieval,
+    tool,
+)
 from tests.growth import LINEAR, growth
 
 FAILED = ErrorInfo(type="Timeout", message="30 s")
@@ -511,3 +525,91 @@ def test_sums_of_many_calls_cost_no_more_than_their_number():
         assert "other_sum" in codes(find_anomalies(make_run(*told)))
 
     assert growth(judge, 100, 400) < LINEAR
+
+
+# --- answers that say more than was done or found ------------------------------------------------
+
+
+def answered(text: str, *steps: Step) -> Run:
+    return make_run(model(), *steps, model(text), output=payload(text))
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_found"),
+    [
+        ("length", True),
+        ("max_tokens", True),
+        ("MAX_TOKENS", True),
+        ("stop", False),
+        ("tool_calls", False),
+        (None, False),
+    ],
+)
+def test_a_last_answer_that_was_cut_is_found(reason, is_found):
+    run = make_run(model(finish_reason="length"), tool(), model("Your order is", finish_reason=reason))
+
+    assert found("answer_cut", run) == ([(f"The answer was cut off: finish reason {reason}", (3,))] if is_found else [])
+
+
+SENT = "Your message was sent to Ann."
+REJECTED = tool("send_message", {"to": "Ann"}, {"status": "rejected"})
+
+
+@pytest.mark.parametrize("state", ["rejected", "Declined", "denied"])
+def test_a_refusal_that_the_answer_does_not_tell_is_found(state):
+    run = answered(SENT, tool("send_message", {"to": "Ann"}, {"status": state}))
+
+    message = f"send_message answered {state.lower()}, and the answer does not say so"
+    assert found("refusal_unsaid", run) == [(message, (2,))]
+    assert first_odd_step(find_anomalies(run)) == 2
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        answered("Your message was rejected.", REJECTED),
+        answered("Your message was not sent.", REJECTED),
+        answered("Unfortunately the service rejects it; I have opened a ticket.", REJECTED),
+        answered("Which address should I use?", REJECTED),
+        answered(SENT, REJECTED, tool("send_message", {"to": "ann@example.com"}, {"status": "queued"})),
+        answered("Your claim was filed on Monday.", tool("get_claim", {"id": 7}, {"status": "rejected"})),
+        answered("Your claim was filed.", tool("claim", {"id": 7}, {"status": "denied"}, extra={"tool_kind": "read"})),
+        answered(SENT, tool("send_message", {"to": "Ann"}, {"status": "sent"})),
+    ],
+    ids=["told", "denied", "apology", "question", "sent in the end", "looked up", "reads", "sent"],
+)
+def test_a_refusal_that_is_told_or_was_looked_up_is_in_order(run):
+    assert found("refusal_unsaid", run) == []
+
+
+WITHIN = "Refunds are given within 30 days."
+
+
+@pytest.mark.parametrize("empty", [[], {"results": []}])
+def test_an_answer_after_searches_that_found_nothing_is_a_hint(empty):
+    run = answered(WITHIN, tool("search_docs", {"query": "refunds"}, empty))
+
+    assert found("no_source", run) == [("search_docs found nothing, and the answer has no other source", (2,))]
+    assert first_odd_step(find_anomalies(run)) is None
+
+
+SEARCH = tool("search_docs", {"query": "refunds"}, [])
+TURN = history(request_message(prompt("And refunds?")), response_message(WITHIN), request_message(prompt("Sure?")))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        answered("I found nothing about refunds in our documents.", SEARCH),
+        answered("Could you tell me which product you bought?", SEARCH),
+        answered("Hello Ann!", SEARCH),
+        answered(WITHIN, SEARCH, tool("search_docs", {"query": "money back"}, [WITHIN])),
+        answered(WITHIN, SEARCH, tool("read_page", {"page": 3}, WITHIN)),
+        answered(WITHIN, SEARCH, retrieval(("c1", 0.9, WITHIN))),
+        make_run(model(history=TURN), SEARCH, model(WITHIN), output=payload(WITHIN)),
+        answered("All old files are deleted now.", tool("delete_files", {"age": 30}, [])),
+    ],
+    ids=["said", "question", "greeting", "other words", "another tool", "retrieval", "earlier turn", "no search"],
+)
+def test_an_answer_with_a_source_or_without_a_claim_is_in_order(run):
+    assert found("no_source", run) == []

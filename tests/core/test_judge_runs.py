@@ -216,7 +216,7 @@ def test_kit_of_a_session_file_says_what_it_lacks():
 
 def test_judges_take_a_long_loop_in_linear_time():
     def judged(run: Run) -> None:
-        assert len(find_anomalies(run)) == len(run.steps) / 2 + 1
+        assert len(find_anomalies(run)) == len(run.steps) / 2 + 2
         assert judge(run).verdict == "replayable"
         assert audit_kit(run).to_json()
 

@@ -12,12 +12,14 @@ from itertools import pairwise
 from typing import Literal
 
 from replay_goldens.owner_checks import UseOfOther, uses_of_others
+from sessions_app.core.finish_reasons import is_cut
 from sessions_app.core.goldens.traces import tool_uses
 from sessions_app.core.judge.reading import (
     argument_key,
     calls_made,
     count,
     ended_in_error,
+    first_requests,
     has_answer,
     join_words,
     leaves,
@@ -28,10 +30,17 @@ from sessions_app.core.judge.reading import (
     text_of,
     value_of,
 )
-from sessions_app.core.judge.went_past import named_though_not_found, other_sums, told_failure
+from sessions_app.core.judge.went_past import (
+    affirms,
+    is_search,
+    named_though_not_found,
+    other_sums,
+    refusals_unsaid,
+    told_failure,
+)
 from sessions_app.core.model_names import is_same_model
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall
 from sessions_app.core.shared_values import once_each, shared_values
 from sessions_app.core.unplayed import lost_spans
 
@@ -412,6 +421,43 @@ def _stops_at(error: json.JSONDecodeError, text: str) -> bool:
     return len(rest) < 16 and _BEGUN_VALUE.fullmatch(rest) is not None
 
 
+def answer_cut(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """The last answer, where the run ended well: nobody saw that there was more to say."""
+    last = next((pair for pair in main_models(run)[-1:]), None)
+    if last and has_answer(run) and is_cut(last[1].finish_reason):
+        message = f"The answer was cut off: finish reason {last[1].finish_reason}"
+        yield Anomaly(code="answer_cut", message=message, steps=(last[0].index,))
+
+
+def refusals_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A tool refused, and the answer speaks of success."""
+    if not has_answer(run) or _owns_up(run.output):
+        return
+    for step, state in refusals_unsaid(run):
+        message = f"{step.name} answered {state}, and the answer does not say so"
+        yield Anomaly(code="refusal_unsaid", message=message, steps=(step.index,))
+
+
+def answers_without_a_source(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A note: what the answer says may stand in the instructions, or be common knowledge."""
+    if not has_answer(run) or _owns_up(run.output) or _has_other_source(run):
+        return
+    searches = [step for step, call in own_tools(run) if is_search(call) and _is_empty_answer(call)]
+    if searches and affirms(run):
+        names = join_words(list(dict.fromkeys(step.name for step in searches)))
+        message = f"{names} found nothing, and the answer has no other source"
+        steps = tuple(step.index for step in searches)
+        yield Anomaly(code="no_source", message=message, steps=steps, level="info")
+
+
+def _has_other_source(run: Run) -> bool:
+    """An earlier turn, another step that may have brought something, or an answer of a tool that is not empty or was
+    not recorded."""
+    others = any(not isinstance(step.call, ModelCall | ToolCall) for step in run.steps)
+    earlier = run.prior is not None or any(seen.message.get("kind") == "response" for seen in first_requests(run))
+    return others or earlier or not all(_is_empty_answer(call) for _, call in own_tools(run))
+
+
 def empty_results_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Nothing was found, and the answer speaks of it as if something had been."""
     if not has_answer(run):
@@ -649,7 +695,10 @@ DETECTORS: tuple[Detector, ...] = (
     error_words,
     no_answer,
     empty_result_retried,
+    answer_cut,
+    refusals_gone_past,
     empty_results_gone_past,
+    answers_without_a_source,
     sums_contradicted,
     cut_off_json,
     unscoped_calls,
@@ -675,6 +724,9 @@ RULES: dict[str, str] = {
     "no_answer": "The run ended without an answer.",
     "empty_result_retried": "A call that found nothing was made again with the same arguments.",
     "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
+    "answer_cut": "The last answer was cut off, at its limit of tokens, and the run went on as if it were whole.",
+    "refusal_unsaid": "A tool answered that it refused, and the answer speaks of success.",
+    "no_source": "Searches found nothing, no other tool gave anything, and the answer affirms all the same; a note.",
     "other_sum": "A call went on with another sum than a tool had told.",
     "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",

@@ -45,6 +45,46 @@ def _is_count(value: JsonValue) -> bool:
     return is_number(value) and value > 0
 
 
+# --- a refusal, and the answer speaks of success -------------------------------------------------
+
+
+REFUSED_STATES = frozenset({"rejected", "declined", "denied", "refused"})
+_DONE = re.compile(
+    r"(?<!\w)(?:(?:was|were|is|are|been|i|we|i've|we've|i have|we have)(?: now| just| successfully| already)* "
+    r"(?:\w{2,}ed|sent|paid|made|done|set|put|bought|sold|given)|done|success\w*|on (?:its|the) way)(?!\w)"
+)
+_READS = re.compile(
+    r"(?:get|list|find|search|look_?up|read|fetch|check|query|show|describe|track|view)(?:_|[A-Z]|$)|\w*status$"
+)
+
+
+def refusals_unsaid(run: Run) -> Iterator[tuple[Step, str]]:
+    """Steps of tools that do something and were refused, with the word for it. Not where the answer names the state or
+    denies anything, and not where the same tool did it in the end; a tool that looks up tells of somebody else's
+    refusal."""
+    answer = (text_of(run.output) or "").lower()
+    if not _DONE.search(answer) or _SAYS_NOTHING.search(answer):
+        return
+    refused: dict[str, list[tuple[Step, str]]] = {}
+    for step, call in own_tools(run):
+        state = _refusal(call)
+        if state is not None and not _looks_up(step, call):
+            refused.setdefault(call.tool_name, []).append((step, state))
+        elif state is None:
+            refused.pop(call.tool_name, None)
+    yield from (pair for pairs in refused.values() for pair in pairs if pair[1][:5] not in answer)
+
+
+def _refusal(call: ToolCall) -> str | None:
+    told = value_of(call.result)
+    state = told.get("status") if isinstance(told, dict) else None
+    return state.lower() if isinstance(state, str) and state.lower() in REFUSED_STATES else None
+
+
+def _looks_up(step: Step, call: ToolCall) -> bool:
+    return step.extra.get("tool_kind") == "read" or _READS.match(call.tool_name) is not None
+
+
 # --- nothing found, and the answer speaks of it ------------------------------------------------
 
 
@@ -73,6 +113,20 @@ def named_though_not_found(run: Run, is_empty: set[int]) -> Iterator[tuple[Step,
     told = [call.result.as_text() for _, call in own_tools(run) if call.result is not None] if named else []
     untold = {name for name in named if not any(name in text for text in told)}
     yield from ((step, name) for step, name in asked if name in untold)
+
+
+_SEARCHES = re.compile(r"(?:^|_)(?:search|find|lookup|retrieve|query)|look_up|Search|Find|Lookup|Retrieve|Query")
+
+
+def is_search(call: ToolCall) -> bool:
+    return _is_listing(call) and _SEARCHES.search(call.tool_name) is not None
+
+
+def affirms(run: Run) -> bool:
+    """A statement with something in it that could be wrong: no denial, no question, no short word."""
+    answer = (text_of(run.output) or "")[:_ANSWER]
+    is_statement = len(answer.split()) > 3 and "?" not in answer
+    return is_statement and not _SAYS_NOTHING.search(answer.lower())
 
 
 def _is_listing(call: ToolCall) -> bool:
