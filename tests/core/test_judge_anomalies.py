@@ -613,3 +613,57 @@ TURN = history(request_message(prompt("And refunds?")), response_message(WITHIN)
 )
 def test_an_answer_with_a_source_or_without_a_claim_is_in_order(run):
     assert found("no_source", run) == []
+
+
+# --- ids that nobody named -----------------------------------------------------------------------
+
+
+def asked(text: str, *steps: Step, **fields) -> Run:
+    return make_run(model(), *steps, model(), input=payload(text), **fields)
+
+
+CLOSE = "Close the account of c_12."
+TURN_OF_C_21 = history(request_message(prompt("Who is c_21?")), response_message("It is Ann."))
+CLOSED = tool("close_account", {"customer": "c_21"}, {"ok": True})
+
+
+def test_an_id_that_nobody_named_is_found():
+    said = history(request_message(prompt(CLOSE), timestamp="2026-02-21T21:21:00Z"))
+    policy = tool("get_policy", {"topic": "closing"}, "Ask for the reason.")
+    run = make_run(model(history=said), policy, CLOSED, model(), input=payload(CLOSE))
+
+    message = "close_account acted on c_21, which nobody named; the question names c_12"
+    assert found("unnamed_id", run) == [(message, (3,))]
+    assert first_odd_step(find_anomalies(run)) == 3
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        asked(CLOSE, tool("close_account", {"customer": "c_12"}, {"ok": True})),
+        asked(CLOSE, tool("find_customer", {"old": "c_12"}, {"id": "c_21"}), CLOSED),
+        asked(CLOSE, tool("find_customer", {"old": "c_12"}, {"id": 21}), CLOSED),
+        asked(CLOSE, tool("find_customer", {"old": "c_12"}, None), CLOSED),
+        asked("Close c_12 to c_25.", CLOSED),
+        asked("Close every account from c_12 on.", CLOSED, tool("close_account", {"customer": "c_22"}, {"ok": True})),
+        asked("What is new since c_12?", tool("close_account", {"customer": "c_12"}, 1), CLOSED),
+        asked(CLOSE, tool("close_account", {"customer": "a_21"}, {"ok": True})),
+        asked(CLOSE, tool("close_account", {"customer": "c_2100"}, {"ok": True})),
+        asked("Close my account.", CLOSED),
+        asked(CLOSE, CLOSED, instructions="Always close c_21 as well."),
+        asked(CLOSE, CLOSED, prior=TURN_OF_C_21),
+    ],
+    ids=[
+        "asked", "a tool told it", "told as a number", "not recorded", "a range", "a row", "compared", "other prefix",
+        "other form", "none asked", "instructions", "earlier turn",
+    ],
+)  # fmt: skip
+def test_an_id_that_was_named_or_may_have_been_is_in_order(run):
+    assert found("unnamed_id", run) == []
+
+
+def test_ids_of_many_calls_cost_no_more_than_their_number():
+    def looked_up(number: int) -> Run:
+        return asked(CLOSE, *[tool("look", {"id": f"c_{n % 80 + 13}"}, {"n": n}) for n in range(number)])
+
+    assert growth(find_anomalies, looked_up(1_000), looked_up(4_000)) < LINEAR

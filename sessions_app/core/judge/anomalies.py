@@ -30,6 +30,7 @@ from sessions_app.core.judge.reading import (
     text_of,
     value_of,
 )
+from sessions_app.core.judge.unnamed_ids import unnamed_ids
 from sessions_app.core.judge.went_past import (
     affirms,
     is_search,
@@ -88,6 +89,7 @@ _MAY_BE_MEANT = frozenset(
     {
         "many_tool_calls",
         "duplicate_call",
+        "unnamed_id",
         "unscoped_call",
         "used_of_other",
         "model_changed",
@@ -474,6 +476,13 @@ def sums_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
         yield Anomaly(code="other_sum", message=message, steps=(step.index,))
 
 
+def acted_on_unnamed(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """Another id than the one that the question names, and no tool and no message had told of it."""
+    for step, used, asked in unnamed_ids(run):
+        message = f"{step.name} acted on {used}, which nobody named; the question names {asked}"
+        yield Anomaly(code="unnamed_id", message=message, steps=(step.index,))
+
+
 def unscoped_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Tools that were called without saying for whom, in a run that knew it."""
     field, owner = ("user_id", run.user_id) if run.user_id else ("tenant_id", run.tenant_id)
@@ -701,6 +710,7 @@ DETECTORS: tuple[Detector, ...] = (
     answers_without_a_source,
     sums_contradicted,
     cut_off_json,
+    acted_on_unnamed,
     unscoped_calls,
     other_identity,
     used_of_other,
@@ -728,6 +738,7 @@ RULES: dict[str, str] = {
     "refusal_unsaid": "A tool answered that it refused, and the answer speaks of success.",
     "no_source": "Searches found nothing, no other tool gave anything, and the answer affirms all the same; a note.",
     "other_sum": "A call went on with another sum than a tool had told.",
+    "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one.",
     "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",
     "other_identity": "A tool was called for another user or tenant than the run's.",
