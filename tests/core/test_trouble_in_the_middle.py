@@ -166,6 +166,26 @@ BAD: dict[str, tuple[Run, int]] = {
             "Refunds are given within 30 days.",
         ), 4,
     ),
+    "a refusal that is called done": (
+        conversation(
+            "Tell Ann that I am late.",
+            [
+                call("find_contact", {"name": "Ann"}, {"email": "ann@example.com"}),
+                call("send_email", {"to": "ann@example.com"}, {"status": "rejected", "id": "m_7"}),
+            ],
+            "Your message to Ann was sent.",
+        ), 4,
+    ),
+    "the account of somebody whom nobody named": (
+        conversation(
+            "Close the account of c_12.",
+            [
+                call("get_policy", {"topic": "closing"}, "Accounts are closed at the end of the month."),
+                call("close_account", {"customer": "c_21"}, OK),
+            ],
+            "The account is closed.",
+        ), 4,
+    ),
 }  # fmt: skip
 
 HEALTHY: dict[str, Run] = {
@@ -246,6 +266,18 @@ HEALTHY: dict[str, Run] = {
             call("get_cart", {"cart": "c_5"}, {"items": ["milk", "tea"]}),
         ],
         "Your cart has milk and tea.",
+    ),
+    "a user whom the tools have no use for": conversation(
+        "Will it rain in Graz?",
+        [call("get_weather", {"city": "Graz"}, {"sky": "rain"}), call("get_time", {"zone": "CET"}, "14:02")],
+        "Yes, it rains in Graz.",
+        user_id="u_1",
+    ),
+    "many tables, as asked": conversation("Migrate 100 tables.", migrations(), "Done.", user_id="u_1"),
+    "a claim that was rejected by others": conversation(
+        "What is with my claim?",
+        [call("get_claim", {"id": "cl_77"}, {"status": "rejected", "filed": "2026-01-02"})],
+        "Your claim cl_77 was rejected.",
     ),
 }  # fmt: skip
 
