@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sessions_app.core.payload import JsonValue
+
 _DONE = ("stop", "end_turn", "stop_sequence", "completed", "tool_call", "tool_calls", "tool-calls", "tool_use")
 _ENDS = {
     **dict.fromkeys(_DONE, "done"),
@@ -18,6 +20,6 @@ def ended_otherwise(one: str | None, other: str | None) -> bool:
     return None not in ends and ends[0] != ends[1]
 
 
-def is_cut(reason: str | None) -> bool:
+def is_cut(reason: JsonValue) -> bool:
     """Whether an answer ended at a limit of tokens and not at its own end."""
     return _ENDS.get(str(reason).lower()) == "cut"

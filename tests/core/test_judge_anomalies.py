@@ -551,6 +551,13 @@ def test_a_last_answer_that_was_cut_is_found(reason, is_found):
     assert found("answer_cut", run) == ([(f"The answer was cut off: finish reason {reason}", (3,))] if is_found else [])
 
 
+def test_a_reason_that_only_the_answer_itself_holds_counts():
+    said = payload({**response_message("Your order is"), "finish_reason": "length"})
+    run = make_run(model(response=said), output=payload("Your order is"))
+
+    assert found("answer_cut", run) == [("The answer was cut off: finish reason length", (1,))]
+
+
 SENT = "Your message was sent to Ann."
 REJECTED = tool("send_message", {"to": "Ann"}, {"status": "rejected"})
 

@@ -425,10 +425,11 @@ def _stops_at(error: json.JSONDecodeError, text: str) -> bool:
 
 def answer_cut(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """The last answer, where the run ended well: nobody saw that there was more to say."""
-    last = next((pair for pair in main_models(run)[-1:]), None)
-    if last and has_answer(run) and is_cut(last[1].finish_reason):
-        message = f"The answer was cut off: finish reason {last[1].finish_reason}"
-        yield Anomaly(code="answer_cut", message=message, steps=(last[0].index,))
+    for step, call in main_models(run)[-1:] if has_answer(run) else ():
+        reason = call.finish_reason or object_of(call.response).get("finish_reason")
+        if is_cut(reason):
+            message = f"The answer was cut off: finish reason {reason}"
+            yield Anomaly(code="answer_cut", message=message, steps=(step.index,))
 
 
 def refusals_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
