@@ -13,7 +13,7 @@ from replay_goldens.judged import Check
 from sessions_app.core.goldens.results import GoldenResult, Played, Result, Sample, result_of
 from sessions_app.core.goldens.traces import missing_tools, trace_of
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.replay.words import verdict_in_words
+from sessions_app.core.replay.words import ReplayFacts, is_in_part, verdict_in_words
 from sessions_app.core.reports.run_report import GoldenVerdict, ReproductionReport
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_content, load_run
@@ -115,7 +115,7 @@ def _judge(run: GoldenRun) -> None:
     samples = _samples(run, made, checks, played)
     if _write(run, result_of(samples, played)):
         for each, sample in zip(made, samples, strict=True):
-            if sample.outcome is not None and not sample.missing_tools:
+            if sample.outcome is not None and not (sample.missing_tools or sample.is_recording):
                 note_evidence(run.golden, each.run_id, sample.outcome)
 
 
@@ -123,6 +123,9 @@ def _samples(run: GoldenRun, made: list[Run], checks: Sequence[Check], played: P
     if not made:
         return []
     scene = load_content(run.replay.content)
+    recorded = Sample(judged=judge(checks, trace_of(scene)), is_recording=True)
+    if played.unplayable and run.replay.mode == ReplayMode.RECORDING and recorded.outcome is False:
+        return [recorded]
     return [_sample(each, checks, scene, played) for each in made]
 
 
@@ -157,11 +160,18 @@ def _made_by(replay: Replay) -> list[Run]:
 def _played(golden: Golden, replay: Replay) -> Played:
     facts, asked = plain_facts(replay), replay.order.get("samples") or 1
     made = replay.produced_run
+    has_ended = made is not None and made.status in ("ok", "error")
     return Played(
         ran=made is not None and replay.state == ReplayState.DONE,
-        stopped_at=None if made is not None and made.status in ("ok", "error") else facts.stopped_at,
-        is_unplayable=bool(facts.agents_not_played),
+        stopped_at=None if has_ended else facts.stopped_at,
+        unplayable="" if has_ended else _unplayable(facts),
         words=verdict_in_words(facts),
         asked=asked,
         enough=golden.order.get("at_least") or asked,
     )
+
+
+def _unplayable(facts: ReplayFacts) -> str:
+    if facts.limit and is_in_part(facts.verdict, facts.limit):
+        return f"Could not be played past step {facts.stopped_at}: {facts.limit[0].lower()}{facts.limit[1:]}"
+    return verdict_in_words(facts) if facts.agents_not_played else ""

@@ -392,6 +392,29 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
     assert (page.context["over"], page.context["left"], "that could not run" in page.content.decode()) == (0, 0, False)
 
 
+def test_the_table_has_the_goldens_that_failed_first_each_with_why(bob, bad):
+    keep(bad, name="First")
+    keep(bad, name="Second")
+    place = bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["new"]}).headers["Location"]
+    Replay.objects.update(state="done")
+    GoldenRun.objects.update(result="pass")
+    GoldenRun.objects.filter(golden__name="Second").update(result="fail", words="Expected: at most 1 call of find")
+
+    page = bob.get(place)
+
+    assert [row.name for row, _ in page.context["rows"]] == ["Second", "First"]
+    assert "Expected: at most 1 call of find" in match(r"<tbody>(.*?)</tr>", page.content.decode())
+
+
+def test_the_page_of_a_golden_that_runs_no_code_says_so_once(bob, bad):
+    golden = keep(bad, replay={"mode": "recording"})
+
+    page = bob.get(reverse("golden", args=["shop", golden.golden_id])).content.decode()
+
+    assert "This golden repeats the recording and runs none of your code" in page
+    assert "This checks the recording, not your code." not in page
+
+
 def test_the_table_says_what_broke_since_the_last_deploy(bob, bad, shop):
     keep(bad)
     good = run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad"})
@@ -423,11 +446,11 @@ def test_the_worst_of_the_runs_made_together_is_the_last_result(bob, bad, shop):
     bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["old", "new"], "label": "v2", "deploy": "1"})
     failed, passed = golden.runs.order_by("pk")
     end(failed, bad)
-    assert last_result_of(bob) == ("No golden fails so far; 1 has not finished.", ["failed", "queued"], "running")
+    assert last_result_of(bob) == ("No golden has failed so far; 1 has not finished.", ["failed", "queued"], "running")
 
     end(passed, good)
 
-    assert last_result_of(bob) == ("1 of 1 golden fails.", ["failed", "passed"], "failed")
+    assert last_result_of(bob) == ("1 of 1 golden failed.", ["failed", "passed"], "failed")
     page = bob.get(reverse("goldens", args=["shop"]))
     [next_step] = re.findall(r'href="([^"]+)"\s+data-next', page.content.decode())
     assert next_step == reverse("golden_run", args=["shop", failed.golden_run_id])
@@ -520,7 +543,7 @@ def test_what_fails_comes_first_and_the_header_counts_all_goldens(bob, bad, shop
 
     names = [[golden.name for golden, *_ in page.context["rows"]] for page in (first, second)]
     assert names == [["Failing", "New"], ["Held", "Shelved"]]
-    assert "1 golden fails, 1 not run yet. 1 passed · 1 in quarantine" in words_of(first)
+    assert "1 golden failed, 1 not run yet. 1 passed · 1 in quarantine" in words_of(first)
 
 
 @pytest.mark.parametrize(
@@ -529,7 +552,7 @@ def test_what_fails_comes_first_and_the_header_counts_all_goldens(bob, bad, shop
         ([None, None], "2 goldens not run yet."),
         ([None], "1 golden not run yet."),
         (["pass", None], "1 of 2 goldens holds; 1 not run yet."),
-        (["fail", None], "1 golden fails, 1 not run yet."),
+        (["fail", None], "1 golden failed, 1 not run yet."),
     ],
 )
 def test_a_golden_that_was_never_run_is_not_said_to_fail(bob, bad, shop, results, story):
@@ -553,7 +576,7 @@ def test_a_golden_that_fails_whatever_the_code_does_is_not_red(bob, bad, shop, m
 
     page = bob.get(reverse("project", args=["shop"])).content.decode()
 
-    line = match(r'(<a [^>]*href="/p/shop/goldens">1 of 1 golden fails\.)', page)
+    line = match(r'(<a [^>]*href="/p/shop/goldens">1 of 1 golden failed\.)', page)
     assert ("wrong" in line) is is_red
 
 
@@ -571,7 +594,7 @@ def test_the_list_asks_again_while_a_golden_runs(bob, bad):
     assert b'id="goldens-standing" hx-swap-oob="true"' in part.content
     end(GoldenRun.objects.get(), bad)
     over = bob.get(address, headers={"hx-request": "true", "if-none-match": part["ETag"]})
-    assert "1 of 1 golden fails." in words_of(over)
+    assert "1 of 1 golden failed." in words_of(over)
     assert "Open the failing golden" in words_of(over)
 
 

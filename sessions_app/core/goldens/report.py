@@ -138,14 +138,18 @@ def _plain(text: str) -> str:
 def as_markdown(outcomes: Sequence[Outcome], *, site: str | None = None) -> str:
     """For a comment on a pull request, with what failed in front. Recorded text stands in code, where it has no
     meaning. `site` is the server's address, such as `https://replay.example`; without it nothing is linked."""
-    order = {result: place for place, result in enumerate((*WORST_FIRST, None))}
-    rows = sorted(outcomes, key=lambda outcome: (not outcome.counts, order[outcome.result]))
     table = [
         "| Result | Golden | Agent | Why |",
         "| --- | --- | --- | --- |",
-        *(_row(outcome, site) for outcome in rows),
+        *(_row(outcome, site) for outcome in worst_first(outcomes)),
     ]
     return f"## Goldens\n\n**{summary(outcomes)}**\n\n" + "\n".join(table) + "\n"
+
+
+def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """What failed in front, what does not count at the end."""
+    order = {result: place for place, result in enumerate((*WORST_FIRST, None))}
+    return sorted(outcomes, key=lambda outcome: (not outcome.counts, order[outcome.result]))
 
 
 def _row(outcome: Outcome, site: str | None) -> str:

@@ -37,8 +37,8 @@ class Played:
     """Whether the loop was played at all."""
     stopped_at: int | None = None
     """The step at which it stopped, for something there was another than in the recording."""
-    is_unplayable: bool = False
-    """Whether it stopped at what no replay plays, and nothing is known to be another."""
+    unplayable: str = ""
+    """Why no replay comes further, where nothing is known to be another; else empty."""
     words: str
     """The verdict of the replay."""
     asked: int = 1
@@ -56,6 +56,8 @@ class Sample:
     """With which it ended, where an error ended it."""
     missing_tools: tuple[str, ...] = ()
     """Those that the recorded answers call and the agent does not have."""
+    is_recording: bool = False
+    """Whether the recording was judged in its place: it fails already, and the replay runs no code."""
 
     @property
     def outcome(self) -> bool | None:
@@ -88,9 +90,9 @@ def _result(samples: Sequence[Sample], played: Played) -> tuple[Result, str]:
         return "pass", _passed(samples, passed, played)
     failed = next((sample for sample in samples if sample.outcome is False), None)
     if failed is not None:
-        return "fail", _share(passed, played) + _failed(failed)
-    if played.is_unplayable:
-        return "could_not_run", played.words
+        return "fail", _share(passed, played) + _failed(failed, played)
+    if played.unplayable:
+        return "could_not_run", played.unplayable
     if played.stopped_at is not None:
         return "fail", f"Behaves differently from step {played.stopped_at} on: {played.words}"
     return "nothing_covered", _share(passed, played) + _uncovered(samples, played)
@@ -107,11 +109,12 @@ def _share(passed: int, played: Played) -> str:
     return f"{passed} of {played.asked} samples passed{needed}. "
 
 
-def _failed(sample: Sample) -> str:
+def _failed(sample: Sample, played: Played) -> str:
     first = next((each for each in sample.judged if each.seen.passed is False), None)
     if first is None:
         return f"It ended with an error: {sample.error}"
-    return f"Expected: {first.check.words}; {first.seen.words}"
+    words = f"Expected: {first.check.words}; {first.seen.words}"
+    return f"{words}. {played.unplayable}" if sample.is_recording else words
 
 
 def _passed(samples: Sequence[Sample], passed: int, played: Played) -> str:

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.goldens.report import Outcome, as_junit, as_markdown, overall, summary
+from sessions_app.core.goldens.report import Outcome, as_junit, as_markdown, overall, summary, worst_first
 from sessions_app.models import Golden, GoldenBatch, Project
 from sessions_app.queries.access import has_role
 from sessions_app.queries.goldens import batch_by_id, deploy_before
@@ -65,9 +65,9 @@ def _not_run(project: Project, outcomes: list[Outcome]) -> list[Golden]:
 
 
 def _matrix(outcomes: list[Outcome], agents: list[str | None]) -> list[tuple[Outcome, list[Outcome | None]]]:
-    """A row for each golden, a cell for each agent."""
+    """A row for each golden, the ones that failed first; a cell for each agent."""
     rows: dict[str, dict[str | None, Outcome]] = {}
-    for outcome in outcomes:
+    for outcome in worst_first(outcomes):
         rows.setdefault(outcome.golden_id, {})[outcome.agent] = outcome
     return [(next(iter(row.values())), [row.get(agent) for agent in agents]) for row in rows.values()]
 

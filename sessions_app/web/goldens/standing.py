@@ -57,17 +57,17 @@ class Standing:
         if self.fails:
             return self._failing
         if unjudged := self._of(*_UNJUDGED):
-            return f"No golden fails, but {unjudged} of {self.total} could not be judged."
+            return f"No golden failed, but {unjudged} of {self.total} could not be judged."
         if still := self._of("open"):
-            return f"No golden fails so far; {still} {'has' if still == 1 else 'have'} not finished."
+            return f"No golden has failed so far; {still} {'has' if still == 1 else 'have'} not finished."
         return self._passes
 
     @property
     def _failing(self) -> str:
         """What never ran is none of those that could have failed."""
         if never := self._of("never"):
-            return f"{_goldens(self.fails)} {_fails(self.fails)}, {never} not run yet."
-        return f"{self.fails} of {_goldens(self.total)} {_fails(self.fails)}."
+            return f"{_goldens(self.fails)} failed, {never} not run yet."
+        return f"{self.fails} of {_goldens(self.total)} failed."
 
     @property
     def _is_about_passes(self) -> bool:
@@ -131,7 +131,3 @@ def _goldens(number: int) -> str:
 
 def _recordings(number: int) -> str:
     return "its own recording" if number == 1 else "their own recordings"
-
-
-def _fails(number: int) -> str:
-    return "fails" if number == 1 else "fail"
