@@ -43,8 +43,19 @@ def test_each_field_shows_three_values_and_marks_what_differs(trio, bob):
 
 
 def test_it_is_said_in_words_which_run_goes_another_way(trio, bob):
-    assert "B is the same as A, C parts from A at step 2" in diff_of(bob, "a", "a", third="c")
-    assert "B parts from A at step 2, C parts from A at step 2" in diff_of(bob, "a", "b", third="c")
+    assert "B matches A; C diverges from A at step 2" in diff_of(bob, "a", "a", third="c")
+    assert "B diverges from A at step 2; C diverges from A at step 2" in diff_of(bob, "a", "b", third="c")
+
+
+def test_three_runs_can_be_copied_for_a_ticket(trio, bob):
+    page = diff_of(bob, "a", "b", third="c")
+
+    ticket = match(r'data-copy="(.*?)"', page).splitlines()
+    assert ticket[0] == "B diverges from A at step 2; C diverges from A at step 2."
+    compared = [line.split(":")[0] for line in ticket if " against " in line]
+    assert compared == ["a (A) against b (B)", "a (A) against c (C)"]
+    assert ticket[-1].endswith("third=c")
+    assert "1 fact differs or can" in page
 
 
 def test_what_is_the_same_in_all_three_is_folded(trio, bob):

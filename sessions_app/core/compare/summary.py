@@ -93,14 +93,14 @@ def _without_places(comparison: Comparison, are_asked_alike: bool) -> str:
     return "The steps agree" if are_asked_alike else "All that differs follows from the questions"
 
 
-def ticket_lines(comparison: Comparison, told: Summary, address: str) -> list[str]:
-    """For a ticket: what was compared, where it parts, what it came to, and where to look."""
+def ticket_lines(comparison: Comparison, told: Summary, *, letter: str = "B") -> list[str]:
+    """For a ticket: what was compared, where it diverges, and what it came to; `letter` names the right run."""
     counted = comparison.counted
     differ = sum(pair.status != "same" for pair in counted)
     steps = f"{len(counted):,} step{'' if len(counted) == 1 else 's'}"
-    runs = f"{comparison.left.run_id} (A) against {comparison.right.run_id} (B): {differ:,} of {steps} differ"
+    runs = f"{comparison.left.run_id} (A) against {comparison.right.run_id} ({letter}): {differ:,} of {steps} differ"
     places = [place.words for place in told.places] or [told.lead]
-    return [runs, *places, *([told.ending] if told.ending else []), told.context, address]
+    return [runs, *places, *([told.ending] if told.ending else []), told.context]
 
 
 # --- questions and set-up ----------------------------------------------------------------------

@@ -123,15 +123,15 @@ def shown_three(second: Comparison, third: Comparison, chosen: Chosen) -> ShownT
 
 
 def in_words(second: Comparison, third: Comparison) -> str:
-    """`B is the same as A, C parts from A at step 2`."""
-    return f"B {_beside_a(second)}, C {_beside_a(third)}"
+    """`B matches A; C diverges from A at step 2`."""
+    return f"B {_beside_a(second)}; C {_beside_a(third)}"
 
 
 def _beside_a(comparison: Comparison) -> str:
     places = summary(comparison).places
     if comparison.divergence is None:
-        return "is the same as A"
-    return f"parts from A at step {places[0].step}" if places else "takes the same steps as A"
+        return "matches A"
+    return f"diverges from A at step {places[0].step}" if places else "takes the same steps as A"
 
 
 def _rows(trios: list[Trio]) -> list[_Row]:

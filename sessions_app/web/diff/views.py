@@ -59,7 +59,7 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
         "comparison": comparison,
         "told": told,
         "shown": shown,
-        "ticket": "\n".join(ticket_lines(comparison, told, request.build_absolute_uri())),
+        "ticket": _ticket(request, ticket_lines(comparison, told)),
         **_third(request, project, comparison, beside, third),
         "here": request.GET.urlencode(),
         **_switches(request, project, one, other, off, comparison.ignored),
@@ -83,12 +83,19 @@ def _third(
 ) -> dict[str, Any]:
     if beside is None or third is None:
         return {}
+    told, words = summary(beside, "C"), in_words(comparison, beside)
+    lines = [f"{words}.", *ticket_lines(comparison, summary(comparison)), *ticket_lines(beside, told, letter="C")]
     return {
         "third_link": run_address(third, project),
-        "third_told": summary(beside, "C"),
-        "three_words": in_words(comparison, beside),
+        "third_told": told,
+        "ticket": _ticket(request, lines),
+        "three_words": words,
         "three": shown_three(comparison, beside, _asked(request)),
     }
+
+
+def _ticket(request: HttpRequest, lines: list[str]) -> str:
+    return "\n".join([*lines, request.build_absolute_uri()])
 
 
 @require_POST
