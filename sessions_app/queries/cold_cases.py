@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,6 +21,7 @@ MOST = 2000
 SHOWN_IN_GROUP = 10
 NAMED_OF_GROUP = 200
 """Of each group those whose tools and agents are read."""
+_CODE = re.compile(r"[a-z]+(_[a-z]+)+")
 _FIELDS = (
     "run_id", "received_at", "started_at", "kit", "kit_lacks", "verdict_reasons", "input_preview", "error_preview",
     "verdict", "project", "session", "content", "cold_case", "agent_name", "status", "anomalies", "story",
@@ -84,8 +86,9 @@ class ColdRun:
 
     @property
     def mark(self) -> str:
-        """What a person said who marked it."""
-        return str(self.run.cold_case.reason) if self.is_marked else ""
+        """What a person said who marked it; a code in words."""
+        said = str(self.run.cold_case.reason) if self.is_marked else ""
+        return said.replace("_", " ") if _CODE.fullmatch(said) else said
 
     @property
     def at(self) -> datetime:

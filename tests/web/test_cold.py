@@ -104,7 +104,7 @@ def test_a_replayable_run_that_a_person_marked_is_grouped_by_that(shop, bob):
 
     assert ([thing.key for thing in group.things], [thing.key for thing in group.kit]) == ([], ["commit"])
     assert "Marked by hand" in page
-    assert "Missing from the replay kit: Commit" in page
+    assert re.search(r"the replay kit (is|are) missing</summary><p[^>]*>Commit", page)
 
 
 def test_rows_say_who_was_asked_what_and_how_it_went_those_that_started_last_first(shop, bob):
@@ -255,8 +255,22 @@ def test_runs_that_people_marked_are_not_said_to_be_impossible_to_replay(shop, b
     story = " ".join(match(r'<p class="story">(.*?)</p>', page).split())
     assert story.startswith("1 run cannot be replayed: too little was recorded. 3 others are marked cold by hand.")
     marks = [" ".join(re.sub(r"<[^>]+>", " ", text).split()) for text in re.findall(r"cold-mark(.*?)</td>", page, re.S)]
-    assert sorted(text.rpartition("· ")[2] for text in marks) == ["could not run", "replay not tried", "reproduced"]
+    ends = [re.split("[·;] ", text)[-1] for text in marks]
+    assert sorted(ends) == ["could not run", "no replay was tried", "reproduced"]
     assert "cannot be reproduced" not in page
+
+
+def test_a_reason_that_is_a_code_is_shown_in_words_and_the_kit_is_folded(shop, bob):
+    mark_cold(run=make_session(shop, "untried"), reason="cannot_reproduce")
+
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert "cannot_reproduce" not in page
+    assert (
+        '<span class="recorded">cannot reproduce</span><span class="soft nowrap">; no replay was tried</span>' in page
+    )
+    assert re.search(r"<summary[^>]*>\d+ lines of the replay kit are missing</summary>", page)
+    assert re.search(r'<span class="group-when[^>]*>started ', page)
 
 
 def test_tools_of_a_group_are_those_of_all_its_runs_and_not_of_the_ten_that_are_shown(shop, bob):
