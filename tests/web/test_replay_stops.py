@@ -137,6 +137,9 @@ def test_a_model_that_nothing_answers_is_offered_what_was_recorded_there(shop, b
     assert said
     assert (match(box, page), html.unescape(match(box, used))) == ("", said)
     assert "Its last message" in page
+    assert match(r'<h3>Its last message</h3>\s*<article class="message message-(\w+)', page)
+    assert "part_kind" not in match(r"<h3>Its last message</h3>(.*?)<h3>State", page)
+    assert "Answer it here, or <a" in page
 
 
 def test_edit_and_continue_begins_with_the_recorded_result(shop, bob):

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from sessions_app.core.clipping import shortened
 from sessions_app.core.judge.reading import TIMES
+from sessions_app.core.payload import JsonValue
 from sessions_app.models import Replay, Run
 from sessions_app.queries import steps
-from sessions_app.web.forks import values
 from sessions_app.web.forks.recorded import Request, recorded_at
 from sessions_app.web.forks.values import Value
+from sessions_app.web.steps.messages import Message
+from sessions_app.web.steps.sections import read_message
 
 _LONGEST = 160
-_LONGEST_MESSAGE = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,21 +50,25 @@ def _of_tool(value: Value) -> RecordedHere | None:
 def _of_model(request: Request) -> RecordedHere | None:
     text, calls = request.answer_text.editable, request.answer_calls.editable
     said = [shortened(text, _LONGEST)] if text else []
-    asked = [f"→ {', '.join(_counted(calls))}"] if calls else []
+    asked = [shortened(f"→ {', '.join(_counted(calls))}", _LONGEST)] if calls else []
     words = " ".join([*said, *asked])
     return RecordedHere(words=words, fields={"text": text, "tool_calls": calls}) if words else None
 
 
 def _counted(calls: str) -> list[str]:
-    names = Counter(str(call["name"]) for call in json.loads(calls))
-    return [f"{name} {TIMES}{number}" if number > 1 else name for name, number in names.items()]
+    made = Counter(f"{call['name']}({_compact(call.get('arguments'))})" for call in json.loads(calls))
+    return [f"{call} {TIMES}{number}" if number > 1 else call for call, number in made.items()]
 
 
-def last_message(made: Run | None) -> str:
-    """Of the request to the model that waits; empty where there is none."""
+def _compact(arguments: JsonValue) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def last_message(made: Run | None) -> Message | None:
+    """Of the request to the model that waits, as its step shows it; None where there is none."""
     row = made.steps[-1] if made and made.steps else None
     if made is None or row is None or row.kind != "model":
-        return ""
+        return None
     references = steps.chain_of(made, row.input_node).messages[-1:]
     sent = steps.read_messages(made, references)
-    return shortened(values.of_message(sent[0]).text or "", _LONGEST_MESSAGE) if sent else ""
+    return read_message(sent[0]) if sent else None

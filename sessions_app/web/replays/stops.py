@@ -113,7 +113,7 @@ def stop_context(project: Project, replay: Replay) -> dict[str, Any]:
         "state": state,
         "not_edited": not_edited,
         "recorded_here": recorded_here(replay, stop.kind, stop.step),
-        "last_message": last_message(made) if stop.is_model else "",
+        "last_message": last_message(made) if stop.is_model else None,
     }
 
 
