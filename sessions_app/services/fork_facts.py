@@ -30,7 +30,13 @@ def fork_facts(replay: Replay, run: RecordedRun) -> ForkFacts | None:
         steps=forked_steps(replay),
         asked=_asked(replay),
         samples=samples_of(replay),
+        idle_rules=_idle_rules(replay),
     )
+
+
+def _idle_rules(replay: Replay) -> tuple[str, ...]:
+    rules = tuple(change["when"] for change in replay.order.get("changes") or [] if change["kind"] == "rule")
+    return () if replay.facts.get("sources", {}).get("rule") else rules
 
 
 def forked_steps(replay: Replay) -> tuple[ForkedStep, ...]:

@@ -157,6 +157,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         stopped_at=(replay.stopped_at or found or {}).get("step"),
         proof=read_proof(facts.get("proof")),
         limit=(facts.get("limit") or {}).get("reason"),
+        limit_code=(facts.get("limit") or {}).get("code"),
         limit_fix=(facts.get("limit") or {}).get("fix"),
         snapshots_before=facts.get("snapshots_before", 0),
         left_over=len(facts.get("left_over", [])),

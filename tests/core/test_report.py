@@ -139,6 +139,16 @@ def test_input_is_one_safe_line(value, line):
             f"Same 6 steps. {MADE_BY_CODE}",
         ),
         (
+            ReplayFacts(
+                verdict="unknown_from_step",
+                proof=make_proof(103, outcome=UNKNOWN),
+                limit="The answer of step 104 (copy_table) was not recorded.",
+                limit_code="tool_answer_missing",
+                stopped_at=104,
+            ),
+            "Stopped before step 104: its result was not recorded.",
+        ),
+        (
             ReplayFacts(verdict="diverged", difference=DIFFERENCE),
             'Diverged at step 4: user_id in the tool result: absent → "u_7710"',
         ),

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from sessions_app.models import Replay
+from sessions_app.models import Golden, GoldenRun, Replay
 from tests.web.making import client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -218,6 +218,20 @@ def test_a_replay_that_ended_with_its_recording_is_one_in_part_on_every_page(sho
         assert f"<span>{verdict.replace('_', ' ')}" not in page, name
     told = bob.get(reverse("replay_report", args=["shop", replay.replay_id, "json"])).json()
     assert [attempt["outcome"] for attempt in told["attempts"]] == ["partial"]
+
+
+def test_where_a_replay_in_part_stopped_is_said_alike_for_the_run_of_a_golden(shop, bob):
+    run = load_example(shop, "r_8821")
+    in_part = MISSING | {"facts": {"limit": LIMIT}, "divergence": {"step": 3, "path": "steps[3]"}}
+    make_replay(run, 1, **in_part)
+    golden = Golden.objects.create(project=shop, run=run, name="Own", golden_id="gd_1", mode="recording", checks=[])
+    replay = make_replay(run, 2, **in_part, is_golden=True)
+    GoldenRun.objects.create(golden=golden, replay=replay, result="could_not_run", words="")
+
+    rows = bob.get(reverse("replays", args=["shop"])).content.decode()
+
+    assert rows.count("stopped before step 3</span>") == 2
+    assert "replay in part stopped before step 3" in rows
 
 
 def test_a_replay_that_lacks_an_answer_says_so_on_every_page(shop, bob):

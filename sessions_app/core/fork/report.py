@@ -104,6 +104,17 @@ class ForkFacts:
     asked: str | None = None
     """What nothing could answer: `lookup_order`, or `the model`."""
     samples: Samples | None = None
+    idle_rules: tuple[str, ...] = ()
+    """Conditions of its rules, where none of them ever held."""
+
+    @property
+    def idle_words(self) -> str:
+        """Empty where a rule applied, or there is none."""
+        if not self.idle_rules:
+            return ""
+        rule, condition = ("rule", "its condition") if len(self.idle_rules) == 1 else ("rules", "their conditions")
+        held = f"{condition} ({'; '.join(self.idle_rules)}) held at no step from step {self.at_step} on"
+        return f"The {rule} never applied: {held}. Change the condition."
 
     @property
     def rows(self) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ class Fix:
     code: str | None = None
 
 
-_TOOL_ANSWERS = "Record as `result` what every tool returned or, where it raised, what the model was told of it."
+_TOOL_ANSWERS = "Record each tool's result, or the error text the model was given."
 
 
 FIXES: dict[str, Fix] = {

@@ -114,6 +114,7 @@ class ReplayFacts:
     """The step at which it could not go on."""
     limit: str | None = None
     """Why the recording cannot be replayed further, or its outcome not be proven: a sentence."""
+    limit_code: str | None = None
     limit_fix: str | None = None
     """What to do about that."""
     snapshots_before: int = 0
@@ -209,6 +210,8 @@ def _of_limit(facts: ReplayFacts) -> str | None:
     """How far the recording reaches says more than how the replay stopped there."""
     if not is_in_part(facts.verdict, facts.limit):
         return None
+    if facts.limit_code == "tool_answer_missing" and facts.stopped_at is not None:
+        return f"Stopped before step {facts.stopped_at}: its result was not recorded."
     return f"{_same_steps(facts.proof)}. {facts.limit}"
 
 
@@ -353,6 +356,8 @@ def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False) -> st
         and not (replay.proof and replay.proof.is_reproduction)
     ):
         return "Read the outcome: it was not compared with the outcome of the run."
+    if replay.fork is not None and replay.verdict == "reproduced" and replay.fork.idle_words:
+        return replay.fork.idle_words
     if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
         return NEXT_ACTIONS_OF_FORKS[replay.verdict]
     if replay.verdict == "reproduced" and has_odd_step:

@@ -28,6 +28,12 @@ class Line:
     """Why the verdict is not a good one; empty where the verdict says all."""
     golden_run: GoldenRun | None
 
+    @property
+    def place(self) -> str:
+        """Where it went another way, or could not go on; of one that names a step."""
+        word = "stopped before" if self.replay.is_in_part else "at"
+        return f"{word} step {(self.replay.divergence or {}).get('step')}"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Batch:
