@@ -140,9 +140,9 @@ def test_a_fork_whose_outcome_does_not_follow_from_its_change_decides_nothing_an
 
     assert workflow(facts(old, written)).reproduces is None
     assert found.steps[6].words.startswith("No fork has shown a fix yet.")
-    assert outcome_words(old) == "fork #2 at step 2 ended as expected, reusing old model answers: it asks back"
+    assert outcome_words(old) == "fork #2 at step 2 ended as expected (reusing old model answers): it asks back"
     assert outcome_words(written) == (
-        "fork #3 at step 2 did not end as expected, with an outcome written by hand: it asks back"
+        "fork #3 at step 2 did not end as expected (outcome written by hand): it asks back"
     )
 
 

@@ -101,10 +101,10 @@ def test_the_table_of_forks_says_of_each_where_it_first_differs_from_its_parent(
 
 
 WITH_WORDS = [
-    ("recorded_for_another_request", "reusing old model answers", "old model answers were reused"),
-    ("by_hand", "with an outcome written by hand", "the outcome was written by hand"),
-    ("rule", "with an outcome that a rule gave", "a rule gave the outcome"),
-    ("no_difference", "as without the change", "the change made no difference"),
+    ("recorded_for_another_request", " (reusing old model answers)", "old model answers were reused"),
+    ("by_hand", " (outcome written by hand)", "the outcome was written by hand"),
+    ("rule", " (outcome given by a rule)", "a rule gave the outcome"),
+    ("no_difference", "; same outcome as the original", "the change made no difference"),
 ]
 
 
@@ -130,10 +130,10 @@ def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven
     assert 'class="report-verdict verdict-unproven"' in page
     assert re.search(r'class="verdict-words"><svg[^>]*><use href="[^"]*#check"', page)
     for text in [page, forks_of(bob, parent), *(bob.get(each).content.decode() for each in places)]:
-        assert f"<span>expectation met, {words}</span>" in text
+        assert f"<span>expectation met{words}</span>" in text
         assert "<span>expectation met</span>" not in text
     assert told in report_of(bob, replay, "md")
-    assert f"met, {words}" in report_of(bob, replay, "txt")
+    assert f"met{words}" in report_of(bob, replay, "txt")
 
 
 @pytest.mark.parametrize(("source", "words", "reason"), WITH_WORDS)
@@ -142,9 +142,24 @@ def test_what_an_old_or_written_answer_did_not_meet_is_not_shown_as_proven_eithe
 ):
     page = page_of(bob, make_unproven(parent, source, expectation_met=False))
 
-    assert f"not met, {words}: the outcome does not contain" in match(r'<p class="verdict-words">(.*?)</p>', page)
-    assert f"<span>expectation not met, {words}</span>" in page
+    assert f"not met{words}: the outcome does not contain" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    assert f"<span>expectation not met{words}</span>" in page
     assert "verdict-unproven" in page
+
+
+def test_a_rule_whose_condition_never_held_is_said_to_have_never_applied(shop, parent, bob):
+    rule = {"kind": "rule", "when": "docs is empty", "answer": {"text": "Nothing."}}
+    told = "The rule never applied: its condition (docs is empty) held at no step from step 3 on. Change the condition."
+    order = {"at_step": 3, "changes": [rule]}
+    columns: dict[str, Any] = {"order": order, "verdict": "reproduced", "expectation_met": False}
+    facts = FACTS | {"proof": make_proof(4).to_json()}
+
+    idle = make_fork(parent, produced_run=load_forked(shop), facts=facts, **columns)
+    used = make_fork(parent, 2, facts=facts | {"sources": {"rule": 1}}, **columns)
+
+    assert told in report_of(bob, idle, "txt")
+    assert told in page_of(bob, idle)
+    assert "never applied" not in page_of(bob, used)
 
 
 SAME_COURSE = {

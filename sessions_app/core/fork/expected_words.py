@@ -10,10 +10,10 @@ from sessions_app.core.run import Run, Step, StepSource, ToolCall
 
 Unproven = StepSource | Literal["no_difference"]
 UNPROVEN: dict[Unproven, str] = {
-    "recorded_for_another_request": "reusing old model answers",
-    "by_hand": "with an outcome written by hand",
-    "rule": "with an outcome that a rule gave",
-    "no_difference": "as without the change",
+    "recorded_for_another_request": " (reusing old model answers)",
+    "by_hand": " (outcome written by hand)",
+    "rule": " (outcome given by a rule)",
+    "no_difference": "; same outcome as the original",
 }
 """Why an outcome does not follow from the change and proves nothing about it: the answers that it rests on, or that it
 is that of the recording."""
@@ -49,17 +49,17 @@ def _is_crash(step: Step) -> bool:
 
 
 def ended_in_words(met: bool | None, source: Unproven | None) -> str:
-    """`expectation met, reusing old model answers`."""
+    """`expectation met (reusing old model answers)`."""
     return _ENDED[met] if met is None else with_source(_ENDED[met], source)
 
 
 def met_in_words(met: bool | None, source: Unproven | None) -> str:
-    """`met, reusing old model answers`."""
+    """`met (reusing old model answers)`."""
     return _MET[met] if met is None else with_source(_MET[met], source)
 
 
 def with_source(words: str, source: Unproven | None) -> str:
-    return words if source is None else f"{words}, {UNPROVEN[source]}"
+    return words if source is None else f"{words}{UNPROVEN[source]}"
 
 
 def met_but_proves_nothing(source: Unproven) -> str:
