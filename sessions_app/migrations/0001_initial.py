@@ -298,6 +298,7 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("last_used_at", models.DateTimeField(null=True)),
                 ("expires_at", models.DateTimeField(null=True)),
+                ("replaced_at", models.DateTimeField(null=True)),
                 ("revoked_at", models.DateTimeField(null=True)),
                 (
                     "created_by",
