@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from sessions_app.core.formats.detect import parse_document
-from sessions_app.core.formats.native import encode_native
-from tests.recorder.replaying import assert_promise_kept, assert_reproduced
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.verdict import judge
+from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed
 
 SESSION: dict[str, Any] = {
     "session_id": "s",
@@ -22,6 +23,11 @@ SESSION: dict[str, Any] = {
         {"type": "ModelResponse", "parts": [{"kind": "text", "content": "There."}]},
     ],
 }
+DUMPED: list[dict[str, Any]] = [
+    {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Where?"}], "instructions": "Be short."},
+    {"kind": "response", "parts": [{"part_kind": "text", "content": "There."}]},
+]
+"""The same messages as Pydantic AI writes them."""
 ITEMS: dict[str, Any] = {
     "run_id": "r",
     "input": "Weather?",
@@ -92,3 +98,15 @@ def test_a_failure_beside_a_final_output_is_a_contradiction(document, said):
 )
 def test_what_an_item_says_beside_its_text_is_heard(change):
     assert reasons(changed(change)) == [("items_contradicted", 4)]
+
+
+def test_a_session_file_may_hold_messages_as_the_library_dumps_them():
+    assert_reproduced(record_of({**SESSION, "messages": DUMPED, "instructions": "Be short."}))
+
+
+@pytest.mark.parametrize("said", [{"final_output": "No."}, {"user_input": "No."}, {"instructions": "No."}], ids=list)
+def test_what_such_a_file_says_otherwise_than_its_messages_is_judged(said: dict[str, Any]):
+    whole = record_of({**SESSION, "messages": DUMPED, "instructions": "Be short.", **said})
+
+    assert judge(parse_native(whole)).verdict != "replayable"
+    assert replayed(whole)[0].verdict != "reproduced"

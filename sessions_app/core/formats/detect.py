@@ -64,10 +64,14 @@ def _is_message(value: JsonValue) -> bool:
 
 
 def _is_dump_of_session(value: JsonValue) -> bool:
-    """A dump of Pydantic AI with the id of its session beside it."""
-    messages = value.get("messages") if isinstance(value, dict) and "session_id" in value else None
+    """A dump of Pydantic AI with the id of its session beside it, and nothing that a session file says of its run."""
+    is_dump = isinstance(value, dict) and "session_id" in value and value.keys().isdisjoint(_OF_SESSION_FILE)
+    messages = value["messages"] if is_dump and "messages" in value else None
     first = messages[0] if isinstance(messages, list) and messages else None
     return isinstance(first, dict) and "kind" in first and "type" not in first
+
+
+_OF_SESSION_FILE = ("user_input", "final_output", "instructions", "tool_calls")
 
 
 _FORMATS: tuple[tuple[Callable[[JsonValue], bool], Parser], ...] = (

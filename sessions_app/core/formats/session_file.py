@@ -5,13 +5,15 @@
      "tool_calls": [{"tool", "args"}], "duration_ms"}
 
 Each part becomes a part of a message as Pydantic AI names them: `kind` is called `part_kind` there,
-everything else is the same and is carried over byte for byte. A short form has `input` and `output` in place of
+everything else is the same and is carried over byte for byte. Messages that the library dumped itself, with `kind` and
+`part_kind`, are taken as well. A short form has `input` and `output` in place of
 `user_input` and `final_output`, and no id: the run is named after its content. Where no message holds a prompt, the
 first request is made of the input. Where both do, the messages count, and the judge names the contradiction.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sessions_app.core.errors import RecordTooLarge
@@ -156,8 +158,9 @@ def _unsent(last: Payload) -> Payload:
 
 def read_message(fields: Fields, instructions: bytes | None) -> Payload:
     """One message in the shape of Pydantic AI; requests have the instructions, unless they have their own."""
-    kind = _KINDS[fields.required("type", lambda name: fields.choice(name, tuple(_KINDS)))]
-    parts = [_part(part) for part in fields.required("parts", fields.children)]
+    is_dumped = not fields.has("type") and fields.has("kind")
+    kind = _dumped_kind(fields) if is_dumped else _KINDS[fields.required("type", _class_of(fields))]
+    parts = [_part(part, "part_kind" if is_dumped else "kind") for part in fields.required("parts", fields.children)]
     if kind == "request":
         instructions = fields.slice("instructions") or instructions
     known = ("type", "parts", "kind", "instructions")
@@ -176,9 +179,19 @@ def _others(fields: Fields, known: tuple[str, ...]) -> list[tuple[str, bytes | N
     return [(name, fields.written(name)) for name in fields.names() if name not in known]
 
 
-def _part(fields: Fields) -> bytes:
-    kind = fields.required("kind", fields.text)
-    return object_text([*_others(fields, ("kind", "part_kind")), ("part_kind", scalar(kind))])
+def _class_of(fields: Fields) -> Callable[[str], str | None]:
+    return lambda name: fields.choice(name, tuple(_KINDS))
+
+
+def _dumped_kind(fields: Fields) -> str:
+    """Of a message that the library itself has dumped."""
+    kind: str = fields.required("kind", lambda name: fields.choice(name, tuple(_KINDS.values())))
+    return kind
+
+
+def _part(fields: Fields, named: str) -> bytes:
+    kind = fields.required(named, fields.text)
+    return object_text([*_others(fields, (named, "part_kind")), ("part_kind", scalar(kind))])
 
 
 def _calls_alone(fields: Fields, limits: Limits) -> tuple[Step, ...]:
