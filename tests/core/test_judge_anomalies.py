@@ -622,6 +622,48 @@ def test_an_answer_with_a_source_or_without_a_claim_is_in_order(run):
     assert found("no_source", run) == []
 
 
+LINES = {"items": [{"name": "tea", "price": 40}, {"name": "milk", "price": 25}, {"name": "eggs", "price": 10.5}]}
+
+
+def summed(answer: str, *more: Step, lines=LINES, **fields) -> Run:
+    return make_run(model(), tool("list_cart", None, lines), *more, model(), output=payload(answer), **fields)
+
+
+@pytest.mark.parametrize("answer", ["Your total is 85.", "In all $85.00, thank you!"])
+def test_a_total_that_is_not_the_sum_of_the_lines_is_a_hint(answer):
+    message = "The answer gives a total of 85, and the lines of list_cart come to 75.5"
+
+    assert found("other_total", summed(answer)) == [(message, (2,))]
+    assert first_odd_step(find_anomalies(summed(answer))) is None
+
+
+PAGE = [{"id": n, "price": 10} for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        summed("Your total is 75.50 €."),
+        summed("Your total is 1,000.50.", lines=[{"price": 1000}, {"price": 0.5}]),
+        summed("Three items in all, the dearest costs 40."),
+        summed("You have 3 items in all."),
+        summed("Your total is 85, with 9.50 for shipping."),
+        summed("The cart c_85 holds three in all."),
+        summed("The mean price is 25.17."),
+        summed("Your total is 85.", tool("shipping", None, {"price": 9.5})),
+        summed("Your total is 85.", input=payload("My cart and 9.50 for shipping, please.")),
+        summed("Your total is 85.", instructions="Add 9.50 for shipping."),
+        summed("Your total is 85.", lines={**LINES, "shipping": 9.5}),
+        summed("Your total is 85.", lines=PAGE),
+        summed("Your total is 85.", retrieval(("c1", 0.9, "Shipping is 9.50."))),
+        make_run(model(), tool("list_cart", {"shipping": 9.5}, LINES), output=payload("Your total is 85.")),
+        summed("Your total is 85.", lines="40, 25 and 10.50"),
+    ],
+)
+def test_a_total_that_may_be_made_of_other_numbers_is_in_order(run):
+    assert found("other_total", run) == []
+
+
 # --- ids that nobody named -----------------------------------------------------------------------
 
 

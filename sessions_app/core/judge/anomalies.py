@@ -38,6 +38,7 @@ from sessions_app.core.judge.went_past import (
     other_sums,
     refusals_unsaid,
     told_failure,
+    total_beside_lines,
 )
 from sessions_app.core.model_names import is_same_model
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -477,6 +478,14 @@ def sums_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
         yield Anomaly(code="other_sum", message=message, steps=(step.index,))
 
 
+def total_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    found = total_beside_lines(run) if has_answer(run) else None
+    if found is not None:
+        step, said, total = found
+        message = f"The answer gives a total of {said:.12g}, and the lines of {step.name} come to {total:.12g}"
+        yield Anomaly(code="other_total", message=message, steps=(step.index,), level="info")
+
+
 def acted_on_unnamed(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Another id than the one that the question names, and no tool and no message had told of it."""
     for step, used, asked in unnamed_ids(run):
@@ -710,6 +719,7 @@ DETECTORS: tuple[Detector, ...] = (
     empty_results_gone_past,
     answers_without_a_source,
     sums_contradicted,
+    total_contradicted,
     cut_off_json,
     acted_on_unnamed,
     unscoped_calls,
@@ -739,6 +749,7 @@ RULES: dict[str, str] = {
     "refusal_unsaid": "A tool answered that it refused, and the answer speaks of success.",
     "no_source": "Searches found nothing, no other tool gave anything, and the answer affirms all the same; a note.",
     "other_sum": "A call went on with another sum than a tool had told.",
+    "other_total": "The total in the answer is not the sum of the lines that a tool gave; a note.",
     "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one.",
     "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",

@@ -7,9 +7,9 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from itertools import islice
 
-from sessions_app.core.judge.reading import is_number, leaves, own_tools, text_of, value_of
+from sessions_app.core.judge.reading import first_requests, is_number, leaves, own_tools, text_of, value_of
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall
 
 FAILED_COUNTS = ("failed", "failures", "failed_count", "rejected", "errors", "error_count")
 FAILED_STATES = frozenset({"error", "failed", "failure"})
@@ -191,3 +191,47 @@ def _has_between(ordered: list[float], *ends: float) -> bool:
 
 def _numbers_in(text: str) -> set[float]:
     return {float(found) for found in re.findall(r"\d+(?:\.\d+)?", text)}
+
+
+# --- a total that is not the sum of its lines ----------------------------------------------------
+
+
+_TOTAL = re.compile(r"(?<!\w)(?:total|totals|sum|altogether|in all)(?!\w)")
+_AMOUNT = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def total_beside_lines(run: Run) -> tuple[Step, float, float] | None:
+    """The step that gave lines with one number each, the total in the answer, and their sum. Only where that call is
+    the run's one source of numbers, and the answer has this one number alone."""
+    answer, tools = (text_of(run.output) or "")[:_ANSWER], own_tools(run)
+    amounts = re.findall(r"[\w.,-]*\d[\w.,-]*", answer)
+    if len(amounts) != 1 or len(tools) != 1 or not _TOTAL.search(answer.lower()) or run.prior is not None:
+        return None
+    step, call = tools[0]
+    amount, lines = _amount(amounts[0]), _lines(value_of(call.result))
+    if amount is None or len(lines) < 2 or _has_numbers_beside(run, call) or amount in {*lines, float(len(lines))}:
+        return None
+    return None if abs(sum(lines) - amount) < 0.006 else (step, amount, sum(lines))
+
+
+def _has_numbers_beside(run: Run, call: ToolCall) -> bool:
+    """In the question, the instructions, or what the tool was asked; steps of other kinds may hold any."""
+    said = [part.get("content") for seen in first_requests(run) for part in seen.parts]
+    asked = [item for _, item in leaves(value_of(call.arguments))]
+    others = any(not isinstance(step.call, ModelCall | ToolCall) for step in run.steps)
+    return others or bool(_numbers_in(f"{text_of(run.input) or ''} {run.instructions or ''} {said} {asked}"))
+
+
+def _amount(word: str) -> float | None:
+    number = word.rstrip(".,")
+    return float(number.replace(",", "")) if _AMOUNT.fullmatch(number) else None
+
+
+def _lines(value: JsonValue) -> list[float]:
+    """The numbers of records that stand alone in an answer and have one each, all under one name."""
+    rows = next(iter(value.values()), None) if isinstance(value, dict) and len(value) == 1 else value
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return []
+    found = [[(key, item) for key, item in leaves(row) if is_number(item)] for row in rows]
+    is_plain = all(len(each) == 1 for each in found) and len({key for each in found for key, _ in each}) == 1
+    return [float(item) for each in found for _, item in each] if is_plain else []
