@@ -13,7 +13,7 @@ from replay_goldens.judged import Check
 from sessions_app.core.goldens.results import GoldenResult, Played, Result, Sample, result_of
 from sessions_app.core.goldens.traces import missing_tools, trace_of
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.replay.words import ReplayFacts, is_in_part, verdict_in_words
+from sessions_app.core.replay.words import RESULT_MISSING, ReplayFacts, is_in_part, verdict_in_words
 from sessions_app.core.reports.run_report import GoldenVerdict, ReproductionReport
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_content, load_run
@@ -173,5 +173,6 @@ def _played(golden: Golden, replay: Replay) -> Played:
 
 def _unplayable(facts: ReplayFacts) -> str:
     if facts.limit and is_in_part(facts.verdict, facts.limit):
-        return f"Could not be played past step {facts.stopped_at}: {facts.limit[0].lower()}{facts.limit[1:]}"
+        why = RESULT_MISSING if facts.lacks_result else facts.limit[0].lower() + facts.limit[1:]
+        return f"Could not be played past step {facts.stopped_at}: {why}"
     return verdict_in_words(facts) if facts.agents_not_played else ""

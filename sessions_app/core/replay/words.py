@@ -165,6 +165,11 @@ class ReplayFacts:
     """Agents that ran inside of the tool at which it stopped, then as now."""
 
     @property
+    def lacks_result(self) -> bool:
+        """Whether it stopped at a tool call of which no result was recorded."""
+        return self.limit_code == "tool_answer_missing" and self.stopped_at is not None
+
+    @property
     def tools_that_ran(self) -> int:
         """Calls that a function of the team's own answered, here or live."""
         return self.sources.get("own_code", 0) + self.sources.get("live", 0)
@@ -186,6 +191,8 @@ class ReplayFacts:
 
 
 # --- the verdict in words ----------------------------------------------------------------------
+
+RESULT_MISSING = "its result was not recorded."
 
 
 def verdict_in_words(facts: ReplayFacts) -> str:
@@ -210,8 +217,8 @@ def _of_limit(facts: ReplayFacts) -> str | None:
     """How far the recording reaches says more than how the replay stopped there."""
     if not is_in_part(facts.verdict, facts.limit):
         return None
-    if facts.limit_code == "tool_answer_missing" and facts.stopped_at is not None:
-        return f"Stopped before step {facts.stopped_at}: its result was not recorded."
+    if facts.lacks_result:
+        return f"Stopped before step {facts.stopped_at}: {RESULT_MISSING}"
     return f"{_same_steps(facts.proof)}. {facts.limit}"
 
 
