@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -23,6 +23,16 @@ class Facts(NamedTuple):
 
 
 RunT = TypeVar("RunT")
+
+
+class RunCost(NamedTuple, Generic[RunT]):
+    """What a run cost, and the models of its calls, the most expensive first."""
+
+    run: RunT
+    cost: Cost
+    models: tuple[str | None, ...]
+
+
 By = Literal["agent", "model"]
 
 
@@ -31,7 +41,7 @@ class CostFigures(Generic[RunT]):
     """Names are None for what was not captured."""
 
     total: Cost = NOTHING
-    of_runs: list[tuple[RunT, Cost]] = field(default_factory=list)
+    of_runs: list[RunCost[RunT]] = field(default_factory=list)
     of_names: dict[str | None, Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
     in_time: dict[tuple[datetime, str | None], Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
     unpriced_models: set[str] = field(default_factory=set)
@@ -39,16 +49,20 @@ class CostFigures(Generic[RunT]):
     @property
     def names(self) -> list[str | None]:
         """The most expensive first, and of those without a cost the one with the most tokens."""
-        return sorted(self.of_names, key=lambda name: (*_dearest_first(self.of_names[name]), name or ""))
+        return _names(self.of_names)
 
     @property
-    def dearest(self) -> list[tuple[RunT, Cost]]:
+    def dearest(self) -> list[RunCost[RunT]]:
         """Runs in the same order."""
-        return sorted(self.of_runs, key=lambda pair: _dearest_first(pair[1]))
+        return sorted(self.of_runs, key=lambda each: _dearest_first(each.cost))
 
     def amount(self, cost: Cost) -> Decimal:
         """What is compared: dollars, and where nothing has a price, tokens."""
         return cost.dollars if self.total.is_known else Decimal(cost.tokens)
+
+
+def _names(costs: Mapping[str | None, Cost]) -> list[str | None]:
+    return sorted(costs, key=lambda name: (*_dearest_first(costs[name]), name or ""))
 
 
 def _dearest_first(cost: Cost) -> tuple[Decimal, int]:
@@ -69,7 +83,7 @@ def cost_figures(
             if model is not None and cost.without_price:
                 figures.unpriced_models.add(model)
         whole = sum(of_models.values(), start=NOTHING)
-        figures.of_runs.append((run, whole))
+        figures.of_runs.append(RunCost(run, whole, tuple(_names(of_models))))
         figures.total += whole
     return figures
 

@@ -71,6 +71,11 @@ def headline(*, error: str | None, anomalies: Iterable[Anomaly]) -> str:
     return error or " · ".join(dict.fromkeys(_kind(each) for each in anomalies if _went_wrong(each)))
 
 
+def without_values(text: str) -> str:
+    """As a title of several runs: what is of one of them alone is left out."""
+    return _alike(text)
+
+
 def _went_wrong(anomaly: Anomaly) -> bool:
     return anomaly.level == "warning" and not anomaly.weight
 

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import Least
 
-from sessions_app.core.failures import FailureOutcome, headline, outcome_of, signs_of
+from sessions_app.core.failures import FailureOutcome, headline, outcome_of, signs_of, without_values
 from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Replay, Run
@@ -51,6 +51,8 @@ class FailureGroup:
     """Of the agent, in the last days; at most three."""
     days: tuple[int, ...]
     """How often on each of the last days, today last."""
+    errors_differ: bool
+    """In their words, as the numbers in them do."""
 
     @property
     def can_be_replayed(self) -> bool:
@@ -58,8 +60,9 @@ class FailureGroup:
 
     @property
     def told(self) -> str:
-        """What went wrong in the newest run."""
-        return told_of(self.newest)
+        """What went wrong in the newest run, without what differs between the runs."""
+        told = told_of(self.newest)
+        return without_values(told) if self.errors_differ else told
 
     @property
     def is_new(self) -> bool:
@@ -99,8 +102,8 @@ def failure_groups(
 
 
 def grouped(runs: QuerySet[Run], now: datetime) -> Any:  # the annotations are known at run time only
-    """A row for each failure group: `failure_group`, `count`, `today`, `day_before`, `first_at`, `last_at` and the keys
-    of its `newest` run and of the newest `playable` one."""
+    """A row for each failure group: `failure_group`, `count`, `today`, `day_before`, `first_at`, `last_at`, the keys of
+    its `newest` run and of the newest `playable` one, and the `first_error` and `last_error` by the alphabet."""
     day = timedelta(days=1)
     return (
         runs.filter(failure_group__isnull=False)
@@ -114,6 +117,8 @@ def grouped(runs: QuerySet[Run], now: datetime) -> Any:  # the annotations are k
             last_at=Max("at"),
             newest=Max("pk"),
             playable=Max("pk", filter=~Q(verdict="cold")),
+            first_error=Min("error_preview"),
+            last_error=Max("error_preview"),
         )
     )
 
@@ -133,6 +138,7 @@ def groups_of(runs: QuerySet[Run], rows: Iterable[dict[str, Any]], now: datetime
             representative=found.get(row["playable"], found[row["newest"]]),
             versions=tuple(sorted(versions[name]))[:3],
             days=tuple(days[name]),
+            errors_differ=row["first_error"] != row["last_error"],
             **{key: row[key] for key in ("count", "today", "day_before", "first_at", "last_at")},
         )
         for row in rows

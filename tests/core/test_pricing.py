@@ -93,6 +93,7 @@ def test_costs_are_grouped_by_agent_or_by_model():
     }
     assert by_model.names == ["gpt-4o", "claude"]
     assert by_model.unpriced_models == {"claude"}
+    assert [each.models for each in by_model.dearest] == [("gpt-4o", "claude")]
 
 
 @pytest.mark.parametrize("days", [0, 1, 30, 400, 9000])

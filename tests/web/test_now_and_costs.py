@@ -64,6 +64,19 @@ def test_failures_are_grouped_with_their_first_and_last_time(shop):
     assert not failure.is_new
 
 
+def test_a_title_leaves_out_what_differs_between_the_runs_of_a_group(bob, shop):
+    for number in (1, 2):
+        fail(shop, f"r{number}", f"worker 400{number} ran out of memory")
+    fail(shop, "other", "worker 7 is gone")
+
+    pages = [bob.get(address).content.decode() for address in ("/p/shop/", FAILURES)]
+
+    for page in pages:
+        assert "IOError: worker … ran out of memory" in page
+        assert "worker 400" not in page
+        assert "IOError: worker 7 is gone" in page
+
+
 def test_the_same_failure_of_several_agents_is_one_and_leads_to_all_its_runs(bob, shop):
     for name in ("desk", "bot", "bot"):
         fail(shop, f"{name}{timezone.now().microsecond}", "order 1 is gone", agent={"name": name, "version": "1"})
@@ -218,6 +231,15 @@ def test_without_prices_costs_are_unknown(bob, shop):
     assert "1 model call in 1 run · 1,000,000 tokens in, 0 out" in page
     assert "Runs with the most tokens" in page
     assert "/p/shop/settings/prices?model=gpt-4o" in page
+
+
+def test_a_run_is_listed_with_the_model_that_its_tokens_are_counted_for(bob, shop):
+    send(shop, "r1", model_step("gpt-4o-2024-08-06"), model="gpt-4o")
+
+    listed = bob.get("/p/shop/costs").content.decode().partition('id="dearest"')[2]
+
+    assert ">gpt-4o-2024-08-06<" in listed
+    assert ">gpt-4o<" not in listed
 
 
 def test_a_price_gives_runs_a_cost_on_all_pages(bob, shop):

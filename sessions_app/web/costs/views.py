@@ -42,7 +42,7 @@ def costs(request: HttpRequest, project: Project) -> HttpResponse:
         "figures": figures,
         "chart": cost_chart(figures, now),
         "series": _series(figures),
-        "dearest": [(run, cost) for run, cost in figures.dearest[:SHOWN] if cost.calls],
+        "dearest": [each for each in figures.dearest[:SHOWN] if each.cost.calls],
         "shown": f":{SHOWN}",
         "more_than": SHOWN,
         "runs": min(len(runs), MOST_RUNS),
