@@ -40,9 +40,7 @@ def test_the_step_that_the_run_failed_at_is_proposed(shop, bob):
     page = page_of(bob, run)
 
     assert "Fork from step 3" in match(r"<h1[^>]*>(.*?)</h1>", page)
-    assert proposed_in(page) == (
-        "No step was selected; the proposed one is step 3, which failed: TimeoutError: too slow."
-    )
+    assert proposed_in(page) == ("Starting at step 3, which failed: TimeoutError: too slow.")
 
 
 def test_of_a_run_that_went_on_the_first_failed_step_is_proposed(shop, bob):
@@ -51,7 +49,7 @@ def test_of_a_run_that_went_on_the_first_failed_step_is_proposed(shop, bob):
 
     page = page_of(bob, run)
 
-    assert "proposed one is step 2, which failed: TimeoutError" in proposed_in(page)
+    assert "Starting at step 2, which failed: TimeoutError" in proposed_in(page)
 
 
 def test_without_a_failure_the_first_odd_step_is_proposed(shop, bob):
@@ -59,14 +57,14 @@ def test_without_a_failure_the_first_odd_step_is_proposed(shop, bob):
 
     page = page_of(bob, run)
 
-    assert "step 2, which is the first step with an anomaly: Empty result retried: search_docs." in proposed_in(page)
-    assert others_in(page) == "Or fork from step 6, which is the last tool call."
+    assert "Starting at step 2, the first anomaly: Empty result retried: search_docs." in proposed_in(page)
+    assert others_in(page) == "Or fork from step 6, the last tool call."
 
 
 def test_of_a_repeated_call_the_repeat_is_proposed(shop, bob):
     run = load_record(shop, steps=[model_step(1), distinct("a", 1), distinct("a", 1), distinct("b", 2)])
 
-    assert "step 3, which is the first step with an anomaly: Duplicate call: a." in proposed_in(page_of(bob, run))
+    assert "step 3, the first anomaly: Duplicate call: a." in proposed_in(page_of(bob, run))
 
 
 def test_otherwise_the_last_tool_call_is_proposed(shop, bob):
@@ -74,21 +72,21 @@ def test_otherwise_the_last_tool_call_is_proposed(shop, bob):
 
     page = page_of(bob, run)
 
-    assert "proposed one is step 3, which is the last tool call." in proposed_in(page)
+    assert "Starting at step 3, the last tool call." in proposed_in(page)
     assert "Or fork from" not in page
 
 
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ([model_step(1), model_step(2, after=1)], "step 2, which is the last request to the model."),
-        ([{"kind": "other", "name": "guard"}], "step 1, which is the first step."),
+        ([model_step(1), model_step(2, after=1)], "step 2, the last request to the model."),
+        ([{"kind": "other", "name": "guard"}], "step 1, the first step."),
     ],
 )
 def test_a_run_without_tools_has_a_proposal_too(shop, bob, steps, words):
     run = load_record(shop, steps=steps)
 
-    assert proposed_in(page_of(bob, run)).endswith(f"proposed one is {words}")
+    assert proposed_in(page_of(bob, run)).endswith(f"Starting at {words}")
 
 
 def test_a_run_without_steps_has_no_fork_page(shop, bob):
@@ -101,7 +99,7 @@ def test_what_failed_inside_a_tool_is_not_proposed(shop, bob):
     inner = tool_step("inner", parent=2, arguments={"n": 9}, **FAILED)
     run = load_record(shop, steps=[model_step(1), distinct("a", 1), inner, distinct("b", 2)])
 
-    assert "step 4, which is the last tool call" in proposed_in(page_of(bob, run))
+    assert "step 4, the last tool call" in proposed_in(page_of(bob, run))
 
 
 def test_a_step_that_is_named_is_taken_and_the_proposals_are_links(shop, bob):
@@ -114,7 +112,7 @@ def test_a_step_that_is_named_is_taken_and_the_proposals_are_links(shop, bob):
     assert "Fork from step 2" in match(r"<h1[^>]*>(.*?)</h1>", page)
     assert 'id="fork-proposed"' not in page
     assert f'<a href="{path}?step=3">step 3</a>, which failed: TimeoutError: too slow' in page
-    assert f'<a href="{path}?step=4">step 4</a>, which is the last tool call' in page
+    assert f'<a href="{path}?step=4">step 4</a>, the last tool call' in page
 
 
 def test_a_proposed_step_is_the_one_that_the_form_posts_to(shop, bob):
