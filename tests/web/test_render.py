@@ -280,12 +280,14 @@ def test_steps_of_one_answer_are_joined_by_a_brace_and_indented():
     assert [(line.depth, line.brace) for line in lines] == [(0, ""), (1, "first"), (1, "last")]
 
 
-def test_the_ruler_marks_errors_and_odd_steps_but_not_what_is_everywhere():
-    everywhere = {"steps": list(range(1, 1001))}
+def test_the_ruler_marks_errors_and_each_anomaly_once_where_no_error_is():
+    anomalies = [
+        {"code": "unscoped_call", "message": "a", "steps": [first, *range(first + 1, 1001)]} for first in (301, 501)
+    ]
 
-    ruler = ruler_of([1, 501], [{"steps": [501]}, everywhere], 1000, [row(401), row(600)])
+    ruler = ruler_of([1, 501], anomalies, 1000, [row(401), row(600)])
 
-    assert (ruler.failed, ruler.odd) == ("M0 0h14M0 500h14", "M7 500h7")
+    assert (ruler.failed, ruler.odd) == ("M0 0h14M0 500h14", "M7 300h7")
     assert (ruler.shown_y, ruler.shown_height) == (400, 200)
 
 

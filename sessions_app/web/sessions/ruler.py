@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.step_summary import StepSummary
 
 HEIGHT = 1000
 LINE = 2
 """Marks nearer than this are one mark."""
-COMMON = 200
-"""An anomaly of more steps than this is everywhere; marking all of it would say nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,12 +33,11 @@ def ruler_of(
     hits: Iterable[int] = (),
 ) -> Ruler:
     """For a list of which these rows are a part."""
-    steps = [item.get("steps") or [] for item in anomalies]
-    odd = {index for found in steps if len(found) <= COMMON for index in found}
+    odd = {step for item in anomalies if (step := Anomaly.from_json(item).odd_step)}
     top, bottom = _y(rows[0].index, last), _y(rows[-1].index + 1, last)
     return Ruler(
         failed=_path(failed, last, "M0 {}h14"),
-        odd=_path(odd, last, "M7 {}h7"),
+        odd=_path(odd - set(failed), last, "M7 {}h7"),
         hits=_path(hits, last, "M0 {}h7"),
         shown_y=top,
         shown_height=max(bottom - top, 6),
