@@ -146,6 +146,18 @@ def test_a_fixture_says_when_it_was_recorded_and_who_used_it(shop, bob):
     assert "<td>2 replays <span" in page
 
 
+def test_of_a_call_that_failed_the_error_is_what_came_out(shop, bob):
+    error = {"type": "IOError", "message": "the disk is full"}
+    run = load_record(shop, steps=[{"kind": "tool", "name": "ask", "tool_name": "ask", "error": error}])
+
+    page = step_page(bob, run, 1)
+
+    section = page.partition('id="error"')[2].partition("</details>")[0]
+    assert "<h2>What came out</h2>" in section
+    assert "the disk is full" in section
+    assert 'id="out"' not in page
+
+
 def test_a_step_without_an_answer_has_no_fixture_to_give(shop, bob):
     steps = [{"kind": "tool", "name": "ask", "tool_name": "ask"}]
 

@@ -10,7 +10,17 @@ from typing import Literal
 
 from sessions_app.core.judge.fixes import FIXES
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import AgentCall, ErrorInfo, HttpExchange, ModelCall, OtherCall, Retrieval, Step, ToolCall
+from sessions_app.core.run import (
+    AgentCall,
+    Call,
+    ErrorInfo,
+    HttpExchange,
+    ModelCall,
+    OtherCall,
+    Retrieval,
+    Step,
+    ToolCall,
+)
 from sessions_app.queries.steps import GonePayload
 from sessions_app.web.render import spelled
 from sessions_app.web.render.payloads import Form, Shown, show
@@ -215,12 +225,13 @@ _WAITING = Section(
 
 
 def _answer(step: Step, call: ModelCall, asked: Asked) -> Section:
+    if call.response is None and step.error is not None:
+        return _error_section("What came out", step.error)
     if call.response is None and step.source == "unknown":
         return _WAITING
     if call.response is None:
-        words = "No answer: the call ended in the error below." if step.error else "The model's answer"
-        fix = "" if step.error else _fix("model_answer_missing")
-        return Section(key="out", title="What came out", missing=words, fix=fix)
+        fix = _fix("model_answer_missing")
+        return Section(key="out", title="What came out", missing="The model's answer", fix=fix)
     if asked.form != "pretty" or isinstance(call.response, GonePayload):
         return _value("out", "What came out", call.response, asked, "model_answer_missing")
     return Section(
@@ -277,7 +288,7 @@ def _in_and_out(step: Step, call: ToolCall | AgentCall | OtherCall, asked: Asked
 
 def _result(step: Step, call: ToolCall | AgentCall | OtherCall, asked: Asked) -> Section:
     if call.result is None and step.error is not None:
-        return Section(key="out", title="What came out", missing="No answer: the call ended in the error below.")
+        return _error_section("What came out", step.error)
     if call.result is None and step.source == "unknown":
         return _WAITING
     return _value("out", "What came out", call.result, asked, "tool_answer_missing")
@@ -333,11 +344,25 @@ def _shown(payload: Payload | None, asked: Asked) -> Shown | None:
 
 
 def _error(step: Step) -> list[Section]:
-    """Its message stands once, where it is also what came out."""
-    if step.error is None:
+    """Beside an answer: without one it is what came out. Its message stands once, where the answer is the same."""
+    if step.error is None or not _has_answer(step.call):
         return []
     error = replace(step.error, message=None) if _says_the_same(step.call, step.error) else step.error
-    return [Section(key="error", title="Error", body="error", error=error, tree=_tree(error.extra))]
+    return [_error_section("Error", error)]
+
+
+def _error_section(title: str, error: ErrorInfo) -> Section:
+    return Section(key="error", title=title, body="error", error=error, tree=_tree(error.extra))
+
+
+def _has_answer(call: Call) -> bool:
+    match call:
+        case ModelCall():
+            return call.response is not None
+        case ToolCall() | AgentCall() | OtherCall():
+            return call.result is not None
+        case Retrieval():
+            return True
 
 
 def _says_the_same(call: object, error: ErrorInfo) -> bool:
