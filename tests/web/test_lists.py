@@ -89,6 +89,24 @@ def test_list_without_matches_offers_each_part_left_out(shop, bob):
     assert re.search(r"without <code>status:error</code>.*?0 sessions<", page, re.DOTALL)
 
 
+def test_list_says_how_many_sessions_there_are_without_a_part(shop, bob):
+    for number in range(23):
+        make_session(shop, f"s{number}")
+
+    page = bob.get(ADDRESS, {"q": "tag:none"}).content.decode()
+
+    assert re.search(r"without <code>tag:none</code>.*?23 sessions<", page, re.DOTALL)
+    assert "more than" not in page
+
+
+def test_a_row_says_what_the_worst_anomaly_is(shop, bob):
+    load_record(shop, output="Done.", steps=[tool_step("cancel", error={"message": "refused"})])
+
+    page = bob.get(ADDRESS).content.decode()
+
+    assert re.search(r'what-odd">[^<]*cancel failed', page)
+
+
 def test_list_hides_replays_unless_asked(shop):
     run = make_session(shop, "s")
     another_run(run.session, run, "made-here", origin="replay")

@@ -170,11 +170,11 @@ def without_each(project: Project, query: Query, address: ListAddress, span: Spa
     for part in query.parts[:6]:
         text = query.without(part)
         try:
-            found = session_page(project, parse_query(text), limit=20, span=span)
+            count = count_matching(project, parse_query(text), COUNTED, span=span)
         except QueryError:
             continue
-        count = len(found.items)
-        words = f"more than {count} sessions" if found.next_cursor else f"{count} session{'' if count == 1 else 's'}"
+        more = f"more than {COUNTED:,} sessions"
+        words = more if count > COUNTED else f"{count:,} session{'' if count == 1 else 's'}"
         offers.append({"part": part, "href": str(address.top.but(q=text)), "words": words})
     return offers
 
