@@ -159,3 +159,9 @@ def _request(context: Context) -> HttpRequest | None:
     """Error pages may be made without one."""
     found = context.get("request")
     return found if isinstance(found, HttpRequest) else None
+
+
+@register.filter
+def story_parts(story: str) -> list[tuple[str, bool]]:
+    """The parts of a run's story, and whether each tells of a failure that nothing made good."""
+    return [(part, part.endswith(" failed") or part.startswith("ended in ")) for part in story.split(" · ")]

@@ -137,6 +137,16 @@ def test_a_step_without_arguments_is_no_word_of_python(shop, bob):
     assert page.count('<span class="recorded cut"><em class="missing">not captured</em></span>') == 2
 
 
+def test_a_failed_step_stands_out_in_the_story_and_the_answer_above_the_kit(shop, bob):
+    failed = tool_step(result=None, error={"type": "IOError", "message": "gone"})
+    run = load_record(shop, steps=[model_step(1), failed, model_step(2)], input="Where is it?", output="?")
+
+    page = page_of(bob, run)
+
+    assert '<strong class="wrong">step 2 failed</strong>' in page
+    assert page.index('class="ends"') < page.index('id="kit-title"')
+
+
 def test_a_loop_is_visible_at_one_glance(shop, bob):
     page = page_of(bob, load_example(shop, "run_xyz789"))
 
