@@ -228,3 +228,16 @@ def test_what_a_tool_answered_that_did_not_fail_is_not_searched_and_the_page_say
 
     page = bob.get("/find", {"q": "quiet"}).content.decode()
     assert "Results of tools that did not fail are searched only within a session." in page
+
+
+def test_a_page_that_is_not_there_offers_near_ids_and_the_newest_runs_of_the_project(shop, bob):
+    for number in range(5):
+        load_record(shop, run_id=f"order_{number}", session_id=f"order_{number}")
+
+    page = bob.get("/p/shop/s/ordre_1").content.decode()
+    theirs = client_of(make_user("eve")).get("/p/shop/s/ordre_1").content.decode()
+
+    assert "Did you mean" in page
+    newest = page.partition("Newest:")[2]
+    assert re.findall(r"run=(\w+)", newest) == ["order_4", "order_3", "order_2"]
+    assert "order_" not in theirs

@@ -1,4 +1,4 @@
-"""Pages for what went wrong. None of them shows anything that was recorded."""
+"""Pages for what went wrong. What was recorded is shown for an address in one's own project alone."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from django.template.loader import render_to_string
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.models import Project
 from sessions_app.queries.access import RoleNeeded, admins_of, projects_of, role_in
+from sessions_app.queries.find import arrivals, near_runs
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +25,14 @@ logger = logging.getLogger(__name__)
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The same words whether a thing does not exist or belongs to others."""
     project = _project_of(request)
-    facts = {"project": project, "asked": project and _last_name(request.path)}
+    facts = {"project": project, **(_offered(project, _last_name(request.path)) if project else {})}
     return render(request, "errors/404.html", facts, status=404)
+
+
+def _offered(project: Project, asked: str) -> dict[str, object]:
+    """Ids that are almost the one that was asked for, and the newest runs."""
+    here = Project.objects.filter(pk=project.pk)
+    return {"asked": asked, "near": near_runs(here, asked), "newest": arrivals(here, 3).newest}
 
 
 def _last_name(path: str) -> str:
