@@ -518,6 +518,12 @@ def _has_end(step: Step) -> bool:
     return step.error is not None or step.duration_ms is not None or answered(step) is not None
 
 
+def is_of_library_recorder(run: Run) -> bool:
+    """Whether one of our recorders for a library wrote it: it says of each call who asked for it, and how it ended.
+    A loop of one's own may name the library as well."""
+    return run.agent.framework in (PYDANTIC_AI, OPENAI_AGENTS) and "recorder" in run.extra
+
+
 def main_model_calls(run: Run) -> list[tuple[Step, ModelCall]]:
     return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ModelCall)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sessions_app.core.asking_answers import with_asking_answers
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.fields import Fields, names_of
 from sessions_app.core.formats.json_writer import array_text, moment, object_text, scalar
@@ -53,7 +54,8 @@ def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
     steps = tuple(_read_step(Fields(raw, f"steps[{i}]"), i + 1, resolve) for i, raw in enumerate(written))
     final = resolve.history(fields.slice("final"), "final")
     run = read_header(fields, resolve, prior=prior, steps=steps, final=final)
-    return with_words_of_failures(replace(run, extra={**run.extra, **resolve.unnamed_rows()}))
+    run = replace(run, extra={**run.extra, **resolve.unnamed_rows()})
+    return with_words_of_failures(with_asking_answers(run))
 
 
 def _read_step(fields: Fields, index: int, resolve: Resolver) -> Step:
