@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sessions_app.core.payload import JsonObject, Payload
-from sessions_app.core.run import OPENAI_AGENTS, PYDANTIC_AI, ErrorInfo, Run, Step, ToolCall
+from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall, is_of_library_recorder
 from sessions_app.core.told_results import told_results
 
-_HOW_THEY_END = (None, "failed", "crashed")
+_HOW_THEY_END = (None, "failed", "crashed", "retried")
 
 
 def with_words_of_failures(run: Run) -> Run:
-    """With the words that the model was told as the results of such calls. Recorders of ours keep both."""
-    if run.agent.framework in (PYDANTIC_AI, OPENAI_AGENTS) or not any(map(_has_error_alone, run.steps)):
+    """With the words that the model was told as the results of such calls. Our recorders for libraries keep both."""
+    if is_of_library_recorder(run) or not any(map(_has_error_alone, run.steps)):
         return run
     told = told_results(run.steps, run.final)
     return replace(run, steps=tuple(_with_words(step, told.get(step.index), run.error) for step in run.steps))
@@ -34,8 +34,14 @@ def _with_words(step: Step, told: JsonObject | None, end: ErrorInfo | None) -> S
 
 
 def _with(told: JsonObject, call: ToolCall) -> ToolCall:
-    ended = "success" if told.get("outcome") == "success" else "failed"  # which the judge holds against the error
-    return replace(call, result=Payload.of(told["content"]), outcome=ended)
+    return replace(call, result=Payload.of(told["content"]), outcome=_outcome(told))
+
+
+def _outcome(told: JsonObject) -> str:
+    """A success is what the judge holds against the error."""
+    if told.get("part_kind") == "retry-prompt" or told.get("outcome") == "retried":
+        return "retried"
+    return "success" if told.get("outcome") == "success" else "failed"
 
 
 def _has_error_alone(step: Step) -> bool:

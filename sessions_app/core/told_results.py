@@ -9,6 +9,8 @@ from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ModelCall, Step, ToolCall
 
+_KINDS = ("tool-return", "retry-prompt")
+
 
 def told_results(steps: Sequence[Step], final: History | None) -> dict[int, JsonObject]:
     """By the step of a call, the part that tells its result in the nearest request behind it; `final` is behind all.
@@ -32,4 +34,4 @@ def _results_in(request: History | None) -> dict[str, JsonObject]:
 
 
 def _is_result(part: JsonValue) -> TypeGuard[JsonObject]:
-    return isinstance(part, dict) and part.get("part_kind") == "tool-return" and "content" in part
+    return isinstance(part, dict) and part.get("part_kind") in _KINDS and "content" in part

@@ -79,3 +79,26 @@ def test_words_of_another_call_are_not_taken() -> None:
     said = judge(parse_document(record("failed", {"tool_call_id": "c2"})))
 
     assert said.verdict != "replayable"
+
+
+@pytest.mark.parametrize("outcome", [None, "failed", "retried"])
+@pytest.mark.parametrize("kind", ["tool-return", "retry-prompt"])
+@pytest.mark.parametrize("framework", ["own-loop", "pydantic-ai", "openai-agents"])
+def test_a_loop_that_names_its_library_may_write_the_error_alone(
+    framework: str, kind: str, outcome: str | None
+) -> None:
+    told = json.loads(record(outcome, {"part_kind": kind})) | {"agent": {"framework": framework}}
+
+    result, _ = replayed(json.dumps(told).encode())
+
+    assert judge(parse_document(json.dumps(told).encode())).reasons == ()
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+
+
+@pytest.mark.parametrize("framework", ["pydantic-ai", "openai-agents"])
+def test_what_a_library_s_recorder_left_out_is_not_taken_from_messages(framework: str) -> None:
+    told = json.loads(record(None, {})) | {"agent": {"framework": framework}, "recorder": {"version": "0.1.0"}}
+
+    said = judge(parse_document(json.dumps(told).encode()))
+
+    assert said.reasons[0].message == "Step 2 (cancel) never ran, and has an error as well."

@@ -27,7 +27,7 @@ from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import has_prompt_of_code, read_rewriting
-from sessions_app.core.run import EXCHANGES, SPANS, WAITING, ModelCall, Run, ToolCall
+from sessions_app.core.run import EXCHANGES, SPANS, WAITING, ModelCall, Run, ToolCall, is_of_library_recorder
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
@@ -126,7 +126,7 @@ def _errors(run: Run) -> Iterator[Reason]:
     yield from _errors_of_no_failure(run)
     if of_openai:
         yield from _other_refusals(run)
-    if is_of_recorder(run):
+    if is_of_recorder(run) and is_of_library_recorder(run):  # a loop of one's own may word both as it likes
         yield from _other_errors(run)
     if run.source_format == "native":
         yield from _answers_of_none(run)
@@ -157,9 +157,7 @@ def _failures_with_answers(run: Run) -> Iterator[Reason]:
 def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
     """A recorder writes an error only of what failed. Others may leave out what a call that failed came to."""
     waits = {step.index for step, _ in waiting(run)}
-    is_whole = run.source_format != SPANS and (
-        is_of_recorder(run) or is_openai_agents(run) or run.source_format == EXCHANGES
-    )
+    is_whole = run.source_format == EXCHANGES or (run.source_format != SPANS and is_of_library_recorder(run))
     for step, call in run.tool_calls:
         if call.outcome is None and not is_whole:
             continue
