@@ -346,12 +346,19 @@ def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
     every = failed_steps(run)
     for step, call in own_tools(run) if every else ():
         if step.index in every:
-            failed[call.tool_name, None if call.outcome == "retried" else argument_key(call)].append((step, call))
+            failed[call.tool_name, None if _is_asked_again(step, call) else argument_key(call)].append((step, call))
         elif call.outcome != "retried":
             for arguments in (None, argument_key(call)):
                 failed.pop((call.tool_name, arguments), None)
     return sorted((pair for pairs in failed.values() for pair in pairs), key=lambda pair: pair[0].index)
 
+
+def _is_asked_again(step: Step, call: ToolCall) -> bool:
+    """A loop of one's own may tell of any error in the words of a retry."""
+    return call.outcome == "retried" and (step.error is None or step.error.type in _RETRY_ERRORS)
+
+
+_RETRY_ERRORS = (None, "ToolRetryError", "ModelRetry")
 
 _OWNING_UP = re.compile(
     r"(?<!\w)(could not|couldn't|cannot|was not able|were not able|not possible|unsuccessful|unavailable|went wrong"
