@@ -20,6 +20,7 @@ from sessions_app.core.errors import (
     RecordError,
     RecordTooLarge,
     RunConflict,
+    StillRunning,
     StoredBytesMissing,
 )
 from sessions_app.core.fork.changes import ForkError
@@ -96,6 +97,10 @@ def add_handlers(api: NinjaAPI) -> None:
     @api.exception_handler(RequestDataTooBig)
     def body_too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
         return answer(request, 413, "too_large", "The body is too large.")
+
+    @api.exception_handler(StillRunning)
+    def still_running(request: HttpRequest, error: StillRunning) -> HttpResponse:
+        return answer(request, 409, "still_running", str(error), "run_id")
 
     @api.exception_handler(NotReplayable)
     def not_replayable(request: HttpRequest, error: NotReplayable) -> HttpResponse:

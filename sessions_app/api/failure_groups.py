@@ -60,7 +60,7 @@ def list_failure_groups(request: HttpRequest, q: str = "") -> JsonObject:
     return {"items": [_body(group, attempts[group.representative.pk]) for group in groups]}
 
 
-@router.post("/failure-groups/replays", response={202: FailureReplays})
+@router.post("/failure-groups/replays", response={202: FailureReplays, 409: None})
 def post_failure_replays(request: HttpRequest, wanted: FailureReplaysRequest) -> Status[JsonObject]:
     """Replay the representative of each group that can be replayed, with each agent. All are queued or none."""
     groups = failure_groups(project_of(request), parse_query(wanted.q), timezone.now())

@@ -26,7 +26,7 @@ from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
 
 router = Router(auth=FullKeyHolder(), tags=["forks"])
-_QUEUED = {202: ForkQueued}
+_QUEUED = {202: ForkQueued, 409: ErrorAnswer}
 _GOES_ON = {202: ReplayBody}
 
 

@@ -157,7 +157,7 @@ def list_replays_of_run(
     return {"items": list(map(replay_body, replays)), "next_cursor": next_cursor}
 
 
-@router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued})
+@router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued, 409: ErrorAnswer})
 def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None = None) -> Status[JsonObject]:
     """Replay a run. It is queued and played in isolation from the network; ask `GET /replays/{replay_id}` for its
     state. The body is optional.

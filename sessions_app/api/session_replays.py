@@ -23,7 +23,7 @@ from sessions_app.services.session_replays import cancel_session_replay, request
 router = Router(auth=FullKeyHolder(), tags=["session replays"])
 
 
-@router.post("/sessions/{path:session_id}/replays", response={202: SessionReplayQueued})
+@router.post("/sessions/{path:session_id}/replays", response={202: SessionReplayQueued, 409: None})
 def post_session_replay(
     request: HttpRequest, session_id: str, wanted: ReplayRequest | None = None
 ) -> Status[JsonObject]:

@@ -47,6 +47,13 @@ class NotReplayable(ReplayProductError):
     """A replay was asked for that this run can never give."""
 
 
+class StillRunning(NotReplayable):
+    """The run has not ended: the rest of it may still arrive."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"Run {run_id!r} has not ended; a replay or a fork needs the whole run. Ask again later.")
+
+
 class LeaseLost(ReplayProductError):
     """Another worker has taken this replay over; a result under the old fence is refused."""
 

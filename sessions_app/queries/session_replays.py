@@ -28,7 +28,7 @@ def replays_in(asked: SessionReplay) -> list[Replay]:
 def runs_in_order(session: Session, at_most: int) -> list[Run]:
     """The recorded runs of a session in their order; what a replay produced is none of them."""
     rows = session.runs.filter(origin="recorded").order_by(*in_turn())
-    return list(rows.only("run_id", "project_id", "content", "model_call_count", "tool_call_count")[:at_most])
+    return list(rows.only("run_id", "project_id", "status", "content", "model_call_count", "tool_call_count")[:at_most])
 
 
 def recorded_runs_of(session: Session, run_ids: Iterable[str]) -> dict[str, Run]:

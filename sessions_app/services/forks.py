@@ -13,7 +13,7 @@ from sessions_app.models import Replay, Run
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.services.fork_checks import check_code_reads_state, check_fork
 from sessions_app.services.hand_answers import read_hand_answer
-from sessions_app.services.replays import check_code, choose_live_model, queue_replay, read_wanted
+from sessions_app.services.replays import check_code, check_ended, choose_live_model, queue_replay, read_wanted
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
@@ -31,10 +31,12 @@ def request_fork(
 
     `order` is described in core/fork/order.py; secrets are taken out of it. The same `request_key` again gives the
     replay that it gave before. `user` is None for a key of the API. `course` is how far it need not pause. Raises
-    `ForkError` naming the field, `RedactionFailed`, and `PayloadMissing` when a step that is changed is gone.
+    `StillRunning`, `ForkError` naming the field, `RedactionFailed`, and `PayloadMissing` when a step that is changed
+    is gone.
     """
     if mode not in FORK_MODES:
         raise ForkError(f"mode must be one of {', '.join(FORK_MODES)}.", field="mode")
+    check_ended(run)
     wanted, read = read_wanted(run.project, order)
     check_fork(run, read, mode)
     check_code(read)

@@ -12,7 +12,7 @@ from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.agents.live_model.endpoint import ModelUnavailable
-from sessions_app.core.errors import NotReplayable
+from sessions_app.core.errors import NotReplayable, StillRunning
 from sessions_app.core.fork.changes import ForkError, NewModel, read_model
 from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -199,11 +199,17 @@ def queue_replay(
     return replay
 
 
+def check_ended(run: Run) -> None:
+    if run.status == "running":
+        raise StillRunning(run.run_id)
+
+
 def create_replay(
     run: Run, user: User | None, mode: str, order: JsonObject, *, agent: str | None, **columns: Any
 ) -> Replay:
     """The row of a replay whose order has been checked. The project is locked, and nobody is told yet. Raises
-    `ForkError` where code of the run's framework cannot do what is asked."""
+    `StillRunning`, and `ForkError` where code of the run's framework cannot do what is asked."""
+    check_ended(run)
     refusal = why_not_replayed(run, read_order(order))
     if refusal is not None:
         words, field = refusal

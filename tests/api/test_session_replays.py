@@ -115,3 +115,21 @@ def test_a_session_whose_id_holds_a_slash_is_found():
     post_run(client, make_record("r", make_tool_step(result="one"), session_id="team/chat"))
 
     assert post(client, "/api/v1/sessions/team/chat/replays").status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [
+        ("/api/v1/runs/goes_on/replays", {}),
+        ("/api/v1/runs/goes_on/resume", {"at_step": 1}),
+        ("/api/v1/sessions/chat/replays", {}),
+    ],
+)
+def test_a_run_that_has_not_ended_is_not_replayed(full, address, body):
+    post_run(full, make_record("goes_on", make_tool_step(result="one"), session_id="chat", status="running"))
+
+    answer = post(full, address, body)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "still_running")
+    assert answer.json()["error"]["message"].startswith("Run 'goes_on' has not ended;")
+    assert not Replay.objects.exists()

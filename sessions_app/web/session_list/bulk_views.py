@@ -78,7 +78,8 @@ def _compare(request: HttpRequest, project: Project, runs: list[Run]) -> HttpRes
 
 def _queue_replays(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
     """The same form again asks for the same replays."""
-    ready = [run for run in runs if run.verdict != "cold"]
+    ended = [run for run in runs if run.status != "running"]
+    ready = [run for run in ended if run.verdict != "cold"]
     for run in ready:
         request_replay(run=run, user=user_of(request), request_key=_request_key(request, run))
     if ready:
@@ -86,8 +87,11 @@ def _queue_replays(request: HttpRequest, project: Project, runs: list[Run]) -> H
         messages.info(
             request, format_html('{} <a href="{}">Replays</a>', words, reverse("replays", args=[project.slug]))
         )
-    if cold := len(runs) - len(ready):
+    if cold := len(ended) - len(ready):
         words = f"{cold} {'is' if cold == 1 else 'are'} cold: too little was captured to begin a replay."
+        messages.warning(request, words)
+    if running := len(runs) - len(ended):
+        words = f"{running} {'has' if running == 1 else 'have'} not ended; a replay needs the whole run."
         messages.warning(request, words)
     return _back(request, project)
 
