@@ -1053,6 +1053,31 @@ def test_a_result_that_a_later_request_tells_under_an_id_of_no_call_is_named(bes
     assert ("had ids of no open call" in reason) is is_another
 
 
+@pytest.mark.parametrize(
+    ("capture", "name", "kind", "key"),
+    [
+        ("pydantic-ai-v6", "gen_ai.input.messages", "tool_call_response", "name"),
+        ("vercel-ai-v5", "ai.prompt.messages", "tool-result", "toolName"),
+    ],
+)
+@pytest.mark.parametrize(("at", "beside", "is_another"), [(0, "", False), (0, "zq", True), (-1, "zq", True)])
+def test_a_result_that_a_request_tells_under_the_name_of_another_tool_is_named(
+    capture: str, name: str, kind: str, key: str, at: int, beside: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / capture / "order_lookup").spans)
+    newest = max(range(len(whole)), key=lambda at: len(str(whole[at].attributes.get(name, ""))))
+    messages = json.loads(str(whole[newest].attributes[name]))
+    parts = [part for message in messages for part in message.get("parts", message.get("content"))]
+    results = [part for part in parts if isinstance(part, dict) and part["type"] == kind]
+    results[at][key] += beside
+
+    _, replay = replayed_of(_with(whole, newest, name, json.dumps(messages)))
+
+    part = replay.facts["proof"]["requests"]
+    assert part["state"] == ("not_comparable" if is_another else "proven")
+    assert ("had names of other tools than their calls" in (part["reason"] or "")) is is_another
+
+
 @pytest.mark.parametrize(("session", "is_left_out"), [("order_lookup", False), ("parallel_tools", True)])
 def test_words_beside_a_call_that_the_next_request_leaves_out_are_named(session: str, is_left_out: bool) -> None:
     """This instrumentation writes no words of an answer that asks for several tools into the request behind it."""

@@ -8,12 +8,13 @@ messages say; the earlier call's own messages are then taken, so that spelling i
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import is_
 from typing import NamedTuple
 
+from sessions_app.core.assembly.contradictions import is_another_name
 from sessions_app.core.assembly.requests import comparable
 from sessions_app.core.embedded_json import arguments_in
 from sessions_app.core.history import History
@@ -96,9 +97,10 @@ class _Told:
     keys: tuple[int, ...]
     texts: tuple[int, ...]
     spelled: tuple[_Spelled, ...]
-    call_ids: frozenset[str]
-    has_other_ids: bool
-    """Whether a result has an id that none of the calls before it has."""
+    calls: Mapping[str, str]
+    """The tool of each call, by its id."""
+    other_results: str | None
+    """How the results stand otherwise than the calls before them."""
 
 
 class _Spelled(NamedTuple):
@@ -111,7 +113,7 @@ class _Spelled(NamedTuple):
     """The arguments of calls with their keys in order."""
 
 
-_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=(), call_ids=frozenset(), has_other_ids=False)
+_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=(), calls={}, other_results=None)
 _Numbers = tuple[int, int, _Spelled]
 """Of a turn: its key, its text, and how it is spelled."""
 
@@ -178,7 +180,7 @@ class Conversations:
             results=results,
             prompt=_newest_prompt(said),
             start=start,
-            other_results=_OTHER_IDS if told.has_other_ids else other_results,
+            other_results=told.other_results or other_results,
             unknown_role=_unknown_role(messages, answer),
             other_speaker=_other_speaker(answer),
             past_told=None if known is None else _past_told(known, spelled, texts),
@@ -210,15 +212,15 @@ class Conversations:
         first = len(before.messages) - len(before.turns[-1].messages) if before.turns else 0
         turns = turns_of(messages[first:])
         numbers = list(map(self._numbers_of, turns))
-        call_ids, has_other_ids = _ids_in(turns, before.call_ids, self._names)
+        calls, other_results = _results_in(turns, before.calls, self._names)
         told = self._told[key] = _Told(
             messages=messages,
             turns=(*settled, *turns),
             keys=(*before.keys[: len(settled)], *(key for key, _, _ in numbers)),
             texts=(*before.texts[: len(settled)], *(text for _, text, _ in numbers)),
             spelled=(*before.spelled[: len(settled)], *(spelled for _, _, spelled in numbers)),
-            call_ids=call_ids,
-            has_other_ids=before.has_other_ids or has_other_ids,
+            calls=calls,
+            other_results=before.other_results or other_results,
         )
         return told
 
@@ -464,17 +466,30 @@ def _has_other_id(part: ResultPart, waiting: list[tuple[CallPart, str]]) -> bool
     return part.call_id is not None and bool(ids) and part.call_id not in ids
 
 
-def _ids_in(turns: Sequence[Turn], before: frozenset[str], asked: Collection[str]) -> tuple[frozenset[str], bool]:
-    """Those of the calls, and whether a result answers neither them nor anything else that was asked. Some frameworks
-    send back all calls under ids of their own, and a history that was cut may lack them."""
-    known = set(before)
-    has_others = False
+def _results_in(
+    turns: Sequence[Turn], before: Mapping[str, str], asked: Mapping[str, str]
+) -> tuple[Mapping[str, str], str | None]:
+    """The tools of the calls by their ids, and how a result stands otherwise than they and all that was asked. Some
+    frameworks send back all calls under ids of their own, and a history that was cut may lack them."""
+    calls = {**before}
+    others: str | None = None
     for part in (part for turn in turns for part in turn.parts):
         if isinstance(part, CallPart) and part.call_id is not None:
-            known.add(part.call_id)
-        if isinstance(part, ResultPart) and part.call_id is not None and part.call_id not in known:
-            has_others |= part.call_id not in asked and not known.isdisjoint(asked)
-    return frozenset(known), has_others
+            calls[part.call_id] = part.tool_name
+        if isinstance(part, ResultPart) and part.call_id is not None:
+            others = others or _told_otherwise(part, part.call_id, calls, asked)
+    return calls, others
+
+
+def _told_otherwise(part: ResultPart, call_id: str, calls: Mapping[str, str], asked: Mapping[str, str]) -> str | None:
+    called = calls.get(call_id, asked.get(call_id))
+    if called is None:
+        return None if asked.keys().isdisjoint(calls) else _OTHER_IDS
+    is_other = part.tool_name is not None and is_another_name(called, part.tool_name)
+    return _OTHER_NAMES if is_other else None
+
+
+_OTHER_NAMES = "had names of other tools than their calls"
 
 
 def _in_order_of_calls(parts: list[JsonObject], order: list[str]) -> list[JsonObject]:
