@@ -206,6 +206,17 @@ def test_what_went_over_the_wire_is_what_the_steps_say(protocol: str, server: Pr
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_prompt_that_went_out_once_and_stands_twice_is_judged(protocol: str, server: Provider):
+    record = told_much(server, protocol)
+    (request,) = record["steps"][0]["request"]["messages"]
+    prompts = [part for part in request["parts"] if part["part_kind"] == "user-prompt"]
+
+    request["parts"] += prompts
+
+    assert ("http_contradicted", 1) in reasons_of(record)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(
     ("step", "old", "new", "words"),
     [

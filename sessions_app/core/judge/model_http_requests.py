@@ -5,6 +5,7 @@ Texts are compared by their lines: protocols join texts, or put them into parts 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from sessions_app.core.history import nodes
@@ -27,9 +28,8 @@ def asked_otherwise(call: ModelCall, http: HttpExchange) -> str | None:
     if wire is None or not requests or _is_compacted(_messages(call)):
         return None
     sent, prompts = _lines([*wire.prompts, *wire.others]), _lines(wire.prompts)
-    missing = next((line for line in _lines(_prompts(requests)) if line not in sent), None)
-    added = next((line for line in prompts if line not in _lines(_all_texts(requests))), None)
-    if missing is not None or (added is not None and _is_plain(requests)):
+    missing, added = _lines(_prompts(requests)) - sent, prompts - _lines(_all_texts(requests))
+    if missing or (added and _is_plain(requests)):
         return "sends another prompt than the request of the step"
     if any(line not in sent for line in _lines([*_instructions(requests), *_answers(requests[-1])])):
         return "sends other instructions, or another answer of a tool, than the request of the step"
@@ -54,10 +54,10 @@ def _is_compacted(messages: list[SeenMessage]) -> bool:
     return any(str(part.get("part_kind")) == "compaction" for seen in messages for part in seen.parts)
 
 
-def _lines(texts: Iterable[str]) -> dict[str, None]:
-    """Each once, in their order; of those that were redacted nothing is known."""
+def _lines(texts: Iterable[str]) -> Counter[str]:
+    """How often each is there; of those that were redacted nothing is known."""
     lines = (line.strip() for text in texts for line in text.split("\n"))
-    return dict.fromkeys(line for line in lines if line and not PLACEHOLDER.search(line))
+    return Counter(line for line in lines if line and not PLACEHOLDER.search(line))
 
 
 def _prompts(requests: list[SeenMessage]) -> Iterator[str]:
