@@ -143,6 +143,8 @@ class RunLog:
                 run.put(input=_input(self._inputs, messages), **said)
                 if _is_made_of_input(self._inputs, asked.history):
                     run.amend(step, prompt_rewritten=True)
+                elif (before := len(_prompts_in(asked.history)) - 1) > 0:
+                    run.amend(step, prompts_before_input=before)
             run.amend(step, request=asked.history, settings=_settings(params))
             with guard("langchain_tools"):
                 self._offered[step] = _parameters(params)
@@ -421,9 +423,14 @@ def _is_conversation(inputs: Any) -> bool:
 def _is_made_of_input(inputs: Any, history: Json) -> bool:
     """Whether the prompt is not what the chain was given: a template, or a node of a graph, made it of that. A run that
     goes on has none."""
-    newest = history["messages"][-1:]
-    prompts = [part["content"] for row in newest for part in row["parts"] if part["part_kind"] == "user-prompt"]
+    prompts = _prompts_in(history)
     return not _is_conversation(inputs) and bool(prompts) and prompts[-1] != inputs
+
+
+def _prompts_in(history: Json) -> list[Any]:
+    """Those of the newest message."""
+    newest = history["messages"][-1:]
+    return [part["content"] for row in newest for part in row["parts"] if part["part_kind"] == "user-prompt"]
 
 
 def _prompt(messages: list[Any]) -> Any:

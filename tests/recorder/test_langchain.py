@@ -742,6 +742,34 @@ def test_an_input_that_no_template_made_the_prompt_of_is_judged(said):
     assert (judged.step, [reason.code for reason in judged.reasons]) == (3, ["input_contradicts"])
 
 
+@pytest.mark.parametrize("prompts", [[], [ASKED, "And delete all."], ["And delete all.", ASKED], [ASKED, ASKED]])
+def test_prompts_that_the_graph_was_not_given_are_judged(prompts):
+    record = json.loads(encode_native(only(ASKS, says(ANSWER), work=invoked)))
+    _ask(record, prompts)
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert (judged.step, [reason.code for reason in judged.reasons]) == (3, ["input_contradicts"])
+
+
+@pytest.mark.parametrize("prompts", [[ASKED], ["Hi", "Hi", ASKED], [ASKED, "Hi"]])
+def test_a_graph_that_is_given_several_prompts_replays(prompts):
+    given = {"messages": [("user", "Hi"), ("user", ASKED)]}
+    run = only(ASKS, says(ANSWER), work=lambda url: graphs.shop(url).invoke(given))
+
+    assert value(run.input) == ASKED
+    assert_reproduced(run)
+
+    record = json.loads(encode_native(run))
+    _ask(record, prompts)
+    assert [reason.code for reason in judge(parse_native(json.dumps(record).encode())).reasons] == ["input_contradicts"]
+
+
+def _ask(record: dict[str, Any], prompts: list[str]) -> None:
+    (request,) = record["steps"][0]["request"]["messages"]
+    request["parts"] = [{"part_kind": "user-prompt", "content": text} for text in prompts]
+
+
 def test_what_asks_no_model_is_no_run():
     from langchain_core.runnables import RunnableLambda
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.judge.reading import first_requests, is_of_recorder
+from sessions_app.core.judge.reading import first_requests, is_of_recorder, user_turns
 from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.replay.rewriting import has_prompt_of_code
+from sessions_app.core.replay.rewriting import has_prompt_of_code, prompts_before_input
 from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, Run
 
 
@@ -19,9 +19,18 @@ def saved_input_contradicts(run: Run) -> bool:
         return False
     prompts = [part.get("content") for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
     if run.source_format == "native":
-        return _may_be_held_against(run) and len(prompts) == 1 and not same_json(prompts, [run.input.value])
+        return _may_be_held_against(run) and _is_another_prompt(run, prompts)
     is_saved = run.source_format in (SESSION_FILE, OPENAI_ITEMS)
     return is_saved and not same_json(prompts, [run.input.value]) and bool(prompts or run.deferred is None)
+
+
+def _is_another_prompt(run: Run, prompts: list[JsonValue]) -> bool:
+    """A conversation that a graph was given may hold prompts before its last one, which is the input; the recorder
+    counts them. One that ends with the answer of a tool has its prompt among the earlier turns."""
+    if not prompts:
+        return run.is_told_by_others and not user_turns(run.prior)
+    is_counted = len(prompts) == 1 + prompts_before_input(run)
+    return run.input is not None and not (is_counted and same_json(prompts[-1], run.input.value))
 
 
 def _may_be_held_against(run: Run) -> bool:

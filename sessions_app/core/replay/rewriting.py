@@ -60,6 +60,12 @@ def has_prompt_of_code(run: Run) -> bool:
     return any("prompt_rewritten" in step.extra for step, _ in main_model_calls(run)[:1])
 
 
+def prompts_before_input(run: Run) -> int:
+    """How many prompts the recorder counted before the input in the first request."""
+    said = next((step.extra.get("prompts_before_input") for step, _ in main_model_calls(run)), None)
+    return said if type(said) is int else 0
+
+
 SENT_OTHERWISE = ("words_added", "words_left_out")
 """Fields of a model step in which the recorder tells that hooks sent other messages than the loop's, which alone are
 recorded."""
