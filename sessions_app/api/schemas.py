@@ -332,16 +332,19 @@ class Progress(Answer):
 
 
 class Unproven(Answer):
-    code: Literal["recorded_for_another_request", "by_hand", "rule", "no_difference"] = Field(
-        description="Recorded answers were given to other requests; a person or a rule wrote the outcome; or it is the "
-        "recorded outcome, and the change made no difference."
+    code: Literal["recorded_for_another_request", "by_hand", "rule", "no_difference", "code_not_run"] = Field(
+        description="Recorded answers were given to other requests; a person or a rule wrote the outcome; it is the "
+        "recorded outcome, and the change made no difference; or it depends on code that did not run."
     )
     sentence: str
 
 
 class Expectation(Answer):
     words: str
-    met: bool | None = Field(description="null before the end, and where only a person can say.")
+    met: bool | None = Field(
+        description="null before the end, where only a person can say, and where the outcome depends on code "
+        "that did not run."
+    )
     unproven: Unproven | None = Field(
         description="Why the outcome proves nothing about the agent, whatever `met` says; null where it follows from "
         "the change."

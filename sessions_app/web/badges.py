@@ -95,13 +95,13 @@ def _ended(met: bool | None, source: Unproven | None) -> State:
 def expectation_of(met: bool | None, source: Unproven | None) -> str:
     """The key of `EXPECTATIONS`: `met`, `not_met_by_hand`."""
     if met is None:
-        return "open"
+        return "not_judged" if source == "code_not_run" else "open"
     return "_".join(filter(None, ("met" if met else "not_met", source)))
 
 
 EXPECTATIONS = {
     expectation_of(met, source): _ended(met, source) for met in (True, False, None) for source in (None, *UNPROVEN)
-}
+} | {"not_judged": _ended(None, "code_not_run")}
 """Whether a fork ended as it was expected to; `open` where only a person can say."""
 
 KIT_STATES = {

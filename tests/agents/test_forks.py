@@ -17,7 +17,7 @@ from sessions_app.core.formats.native import encode_native, parse_native, run_di
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.request_key import RequestKeys
-from sessions_app.core.run import ModelCall, Run, ToolCall
+from sessions_app.core.run import ErrorInfo, ModelCall, Run, ToolCall
 from sessions_app.core.state import state_after
 from tests.agents.forking import REFUSAL, Elsewhere, answer_of, example, forked, outcome, sources
 from tests.agents.own_agents import recorded_run
@@ -34,6 +34,38 @@ COUNTS_ANEW = {("retries.messages.json", 5), ("retries.messages.json", 6)}
 def asks_for_user(value: object = "u_7710") -> dict[str, object]:
     call = {"name": "lookup_order", "arguments": {"query": "my order", "user_id": value}}
     return {"kind": "model_answer", "step": 2, "value": {"tool_calls": [call]}}
+
+
+def _by_function(run: Run) -> Run:
+    return replace(run, output=Payload.of(42), agent=replace(run.agent, output_function="up"))
+
+
+def _by_check(run: Run) -> Run:
+    return replace(run, output=Payload.of_text("hey!"), agent=replace(run.agent, output_changed=True))
+
+
+def _by_tripwire(run: Run) -> Run:
+    error = ErrorInfo(type="OutputGuardrailTripwireTriggered", message="Guardrail triggered tripwire")
+    return replace(run, output=None, status="error", error=error)
+
+
+@pytest.mark.parametrize("change", [_by_function, _by_check, _by_tripwire])
+@pytest.mark.parametrize(
+    ("expect", "met", "source"),
+    [
+        ({"contains": "documents"}, None, "code_not_run"),
+        ({"equals": 42}, None, "code_not_run"),
+        ({"ends_within": 9}, None, "code_not_run"),
+        ("It refuses.", None, "code_not_run"),
+        ({"ends_within": 1}, False, None),
+    ],
+)
+def test_an_outcome_that_depends_on_code_which_did_not_run_is_not_judged(change, expect, met, source):
+    result, _ = forked(change(example("r_8821")), 1, UNCHANGED, expect=expect)
+
+    expectation = result.facts["expectation"]
+    assert (result.verdict, expectation["met"], expectation["source"]) == ("unknown_from_step", met, source)
+    assert result.facts["proof"]["outcome"]["state"] == "not_comparable"
 
 
 # --- nothing changed ---------------------------------------------------------------------------

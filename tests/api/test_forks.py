@@ -70,6 +70,17 @@ def test_an_outcome_that_proves_nothing_has_its_reason_as_a_field(full, source, 
     assert full.get(f"/api/v1/replays/{replay.replay_id}/report").json()["replay"]["fork"]["unproven"] == unproven
 
 
+def test_an_outcome_that_depends_on_code_which_did_not_run_is_said_not_to_be_judged(full):
+    replay = queued(full)
+    facts = {"expectation": {"met": None, "source": "code_not_run"}}
+    Replay.objects.update(state="done", verdict="diverged", facts=facts)
+    sentence = "Not judged: the outcome depends on code that did not run"
+
+    said = full.get(f"/api/v1/replays/{replay.replay_id}").json()["expectation"]
+
+    assert (said["met"], said["unproven"]) == (None, {"code": "code_not_run", "sentence": sentence})
+
+
 def test_null_in_a_change_is_a_value(full):
     for value in (None, {"a": None}, [None]):
         assert queued(full, changes=[{**EMPTY_ANSWER, "value": value}]).order["changes"][0]["value"] == value

@@ -162,6 +162,17 @@ def test_a_rule_whose_condition_never_held_is_said_to_have_never_applied(shop, p
     assert "never applied" not in page_of(bob, used)
 
 
+@pytest.mark.parametrize("verdict", ["diverged", "unknown_from_step"])
+def test_an_expectation_that_was_not_judged_is_told_with_its_reason(parent, bob, verdict):
+    words = "not judged: the outcome depends on code that did not run"
+
+    replay = make_unproven(parent, "code_not_run", expectation_met=None, verdict=verdict)
+
+    for text in [page_of(bob, replay), forks_of(bob, parent)]:
+        assert f"<span>expectation {words}</span>" in text
+    assert words in report_of(bob, replay, "txt")
+
+
 SAME_COURSE = {
     "expectation_met": None,
     "verdict": "reproduced",

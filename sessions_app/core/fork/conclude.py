@@ -15,6 +15,7 @@ from sessions_app.core.fork.produce import forked_run
 from sessions_app.core.fork.proof import prove_fork
 from sessions_app.core.fork.state import ForkState, rules_of
 from sessions_app.core.fork.stops import Stop, Stopped
+from sessions_app.core.judge.outcome import is_decided_by_code
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.ending import Ending, missed_facts, missed_field
@@ -180,7 +181,7 @@ def _facts(plan: ForkPlan, order: Order, made: Run, state: ForkState, stopped: S
         "lint": [*plan.lint, *state.notes],
         "steps_after": sum(step.kind != "other" and step.index > (order.at_step or 0) for step in made.steps),
         "links": links,
-        "expectation": _expectation(order, made, new),
+        "expectation": _expectation(plan, order, made, new),
     }
 
 
@@ -195,8 +196,10 @@ def _answered(made: Run, stopped: Stopped | None) -> tuple[Step, ...]:
     return made.steps[: stopped.stop.step - 1] if stopped is not None and is_paused else made.steps
 
 
-def _expectation(order: Order, made: Run, new: Sequence[Step]) -> JsonObject | None:
+def _expectation(plan: ForkPlan, order: Order, made: Run, new: Sequence[Step]) -> JsonObject | None:
     if order.expect is None:
         return None
-    judged = order.expect.judge(made, order.at_step or 0)
-    return {"words": order.expect.words, "met": judged.met, "seen": judged.words, "source": unproven_source(made, new)}
+    is_of_code = order.agent is None and made.status == "ok" and is_decided_by_code(plan.run)
+    judged = order.expect.judge(made, order.at_step or 0, is_decided_by_code=is_of_code)
+    source = "code_not_run" if is_of_code and judged.met is None else unproven_source(made, new)
+    return {"words": order.expect.words, "met": judged.met, "seen": judged.words, "source": source}

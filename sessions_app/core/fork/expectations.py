@@ -42,14 +42,20 @@ class Expectation:
     unmet: str = ""
     """What is true of a fork that did not meet it."""
     check: Check | None = None
+    is_limit: bool = False
+    """Of calls or steps: one that is exceeded stays so, however the run ends."""
 
-    def judge(self, run: Run, at_step: int) -> Judged:
-        """Only a run that has ended can be judged."""
+    def judge(self, run: Run, at_step: int, *, is_decided_by_code: bool = False) -> Judged:
+        """Only a run that has ended can be judged, and of one that code would end which did not run only a limit."""
         if self.check is None:
             return Judged(met=None, words="Expected in words; read the outcome.")
         if run.status not in ("ok", "error"):
             return Judged(met=None, words="The fork has not come to an end.")
-        return self.check(run, at_step)
+        judged = self.check(run, at_step)
+        is_exceeded = self.is_limit and judged.met is False
+        if is_decided_by_code and not is_exceeded:
+            return Judged(met=None, words="The outcome depends on code that did not run.")
+        return judged
 
 
 def read_expectation(value: JsonValue, *, field: str = "expect") -> Expectation:
@@ -103,7 +109,7 @@ def _at_most_calls(value: JsonValue, field: str) -> Expectation:
         return Judged(met=calls <= limit, words=f"{tool} was called {calls:,} ×.")
 
     words = f"{_count(limit, 'call')} of {tool}"
-    return Expectation(words=f"at most {words}", unmet=f"more than {words}", check=check)
+    return Expectation(words=f"at most {words}", unmet=f"more than {words}", check=check, is_limit=True)
 
 
 def _ends_within(value: JsonValue, field: str) -> Expectation:
@@ -114,7 +120,8 @@ def _ends_within(value: JsonValue, field: str) -> Expectation:
         return Judged(met=steps <= limit, words=f"It ended {_count(steps, 'step')} after step {at_step}.")
 
     words = _count(limit, "step")
-    return Expectation(words=f"ends within {words}", unmet=f"does not end within {words}", check=check)
+    unmet = f"does not end within {words}"
+    return Expectation(words=f"ends within {words}", unmet=unmet, check=check, is_limit=True)
 
 
 _READERS: dict[str, Callable[[JsonValue, str], Expectation]] = {

@@ -8,7 +8,7 @@ from typing import Literal
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run, Step, StepSource, ToolCall
 
-Unproven = StepSource | Literal["no_difference"]
+Unproven = StepSource | Literal["no_difference", "code_not_run"]
 UNPROVEN: dict[Unproven, str] = {
     "recorded_for_another_request": " (reusing old model answers)",
     "by_hand": " (outcome written by hand)",
@@ -24,11 +24,12 @@ _BUT: dict[Unproven, str] = {
     "rule": "a rule gave the outcome",
     "no_difference": "the change made no difference",
 }
+_NOT_JUDGED = "not judged: the outcome depends on code that did not run"
 _ENDED = {True: "expectation met", False: "expectation not met", None: "read the outcome"}
 _MET = {True: "met", False: "not met", None: "read the outcome"}
 
 
-def unproven_source(made: Run, new: Sequence[Step]) -> StepSource | None:
+def unproven_source(made: Run, new: Sequence[Step]) -> Unproven | None:
     """Which of `UNPROVEN` the outcome of a fork rests on; `new` are the steps that it made. What the order itself says
     counts where it is the outcome, an old answer anywhere: what was done after it is old too."""
     last = _outcome_source(made, new)
@@ -50,11 +51,15 @@ def _is_crash(step: Step) -> bool:
 
 def ended_in_words(met: bool | None, source: Unproven | None) -> str:
     """`expectation met (reusing old model answers)`."""
+    if source == "code_not_run":
+        return f"expectation {_NOT_JUDGED}"
     return _ENDED[met] if met is None else with_source(_ENDED[met], source)
 
 
 def met_in_words(met: bool | None, source: Unproven | None) -> str:
     """`met (reusing old model answers)`."""
+    if source == "code_not_run":
+        return _NOT_JUDGED
     return _MET[met] if met is None else with_source(_MET[met], source)
 
 
@@ -69,7 +74,10 @@ def met_but_proves_nothing(source: Unproven) -> str:
 
 def unproven_json(source: Unproven | None) -> JsonObject | None:
     """Why the outcome proves nothing, whether it is the expected one or not; None where it follows from the change."""
-    return None if source is None else {"code": source, "sentence": _proves_nothing(source).capitalize()}
+    if source is None:
+        return None
+    sentence = _NOT_JUDGED if source == "code_not_run" else _proves_nothing(source)
+    return {"code": source, "sentence": sentence.capitalize()}
 
 
 def _proves_nothing(source: Unproven) -> str:

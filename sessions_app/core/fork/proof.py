@@ -47,9 +47,10 @@ def prove_fork(
     }
     steps = played_steps(parent)
     proof = Proof(same_steps=len(steps), parts=parts, outcome_kind=ending.kind, not_played=unplayed(parent))
-    if divergence is None:
+    is_of_outcome = divergence is not None and part_of(divergence.path) == "outcome"
+    if divergence is None or (is_of_outcome and limit is not None):
         return proof
-    if part_of(divergence.path) == "outcome":
+    if is_of_outcome:
         return differing(proof, divergence)
     return differing(up_to(proof, steps, divergence.step), divergence)
 

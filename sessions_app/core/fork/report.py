@@ -155,6 +155,8 @@ def fork_in_words(
         return None
     if fork.samples is not None:
         return fork.samples.words
+    if fork.unproven_source == "code_not_run":
+        return ended_in_words(fork.met, fork.unproven_source).capitalize()
     if fork.met and fork.unproven_source:
         return met_but_proves_nothing(fork.unproven_source)
     if fork.met is not None:

@@ -54,6 +54,9 @@ OF_OTHER_CODE = frozenset(
 MESSAGE_FROM_CODE = "message_from_code"
 OF_TOOLS = frozenset({"output_function", MESSAGE_FROM_CODE})
 """Reasons that do not hold where its tools run as well."""
+_DECIDED_BY_CODE = frozenset(
+    {"output_function", "output_made_by_code", "output_differs", "error_outside_loop", "last_message_taken"}
+)
 
 
 def outcome_gaps(run: Run) -> Iterator[Reason]:
@@ -67,6 +70,11 @@ def outcome_gaps(run: Run) -> Iterator[Reason]:
     found = found or _of_contradiction(run)
     if found is not None:
         yield found
+
+
+def is_decided_by_code(run: Run) -> bool:
+    """Whether code behind the model's last answer made the output, or ended the run."""
+    return run.agent.output_function is not None or any(gap.code in _DECIDED_BY_CODE for gap in outcome_gaps(run))
 
 
 def _of_contradiction(run: Run) -> Reason | None:

@@ -94,8 +94,9 @@ def _shown(project: Project, run: Run, row: ForkRow, reproduced: Run | None) -> 
 
 
 def _expectation(row: ForkRow) -> str | None:
-    has_ended = row.replay.verdict in ("diverged", "reproduced") and not row.replay.is_sampled
-    return expectation_of(row.met, row.replay.unproven_source) if row.expectation and has_ended else None
+    shown = expectation_of(row.met, row.replay.unproven_source)
+    has_ended = row.replay.verdict in ("diverged", "reproduced") or shown == "not_judged"
+    return shown if row.expectation and has_ended and not row.replay.is_sampled else None
 
 
 def _diff(project: Project, row: ForkRow) -> str | None:
