@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -125,10 +126,11 @@ def test_a_request_to_the_model_needs_a_models_answer(run, answer):
 
 
 def twin_of(project, **step):
-    """A run whose second step ended as given; a result of None was not captured."""
-    steps = example()["steps"]
+    """A run whose second step ended as given; a result of None was not captured, and a crash ended the run."""
+    ending: dict[str, Any] = {"final": None, "output": None} if step.get("outcome") == "crashed" else {}
+    steps = example()["steps"][: 2 if ending else None]
     steps[1] = {name: value for name, value in {**steps[1], **step}.items() if (name, value) != ("result", None)}
-    return {"twin": {"run_id": make_run(project, run_id="other", steps=steps).run_id, "step": 2}}
+    return {"twin": {"run_id": make_run(project, run_id="other", steps=steps, **ending).run_id, "step": 2}}
 
 
 OUTCOMES = {
