@@ -8,8 +8,8 @@ import zstandard
 from django.conf import settings
 from django.http import HttpRequest
 
-from sessions_app.api.body_streams import drain, stream_of
 from sessions_app.api.errors import Refused
+from sessions_app.services.body_streams import drain, stream_of
 
 _MAX_MEMBERS = 1000
 """Of one gzip body. Each costs a copy of what follows it, and a member may be 20 bytes of nothing."""

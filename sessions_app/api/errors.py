@@ -13,7 +13,6 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from replay_goldens.reading import CheckError
-from sessions_app.api.body_streams import discard_body
 from sessions_app.core.errors import (
     NotReplayable,
     QueryError,
@@ -27,6 +26,7 @@ from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import ApiKey
 from sessions_app.services import ingest_log
+from sessions_app.services.body_streams import discard_body
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from sessions_app.api.bodies import read_body
-from sessions_app.api.body_streams import discard_body
 from sessions_app.api.errors import Refused
 from sessions_app.api.otlp_gate import GATE, expected_size
 from sessions_app.api.otlp_keys import sending_project
@@ -22,6 +21,7 @@ from sessions_app.api.otlp_refusals import refusal_for
 from sessions_app.core.otlp.answers import JSON_TYPE, PROTOBUF_TYPE, error_answer, export_answer
 from sessions_app.core.otlp.decode import Decoded, decode_logs, decode_traces
 from sessions_app.models import Project
+from sessions_app.services.body_streams import discard_body
 from sessions_app.services.ingest_log import note
 from sessions_app.services.spans import receive
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from sessions_app.core.errors import RecordError, RecordTooLarge, RunConflict
 from sessions_app.models import Project, Run
+from sessions_app.services.body_streams import drain, stream_of
 from sessions_app.services.exchanges import attach_exchanges
 from sessions_app.services.imports import take_in
 from sessions_app.services.recording_files import REFUSALS, refusal_words
@@ -26,9 +27,6 @@ View = Callable[[HttpRequest, Project], HttpResponse]
 
 _FORM_BYTES = 64 * 1024
 """What a form needs beside the file."""
-
-_DRAINED = 64 * 1024 * 1024
-"""Bytes of a refused upload that are read and thrown away: browsers listen only when they have sent everything."""
 
 
 class UploadForm(forms.Form):
@@ -48,17 +46,11 @@ def within_limit(view: View) -> View:
         length = request.headers.get("Content-Length", "")
         if length.isdecimal() and int(length) <= settings.REPLAY_MAX_INFLATED_BYTES + _FORM_BYTES:
             return view(request, project)
-        _drain(request)
+        drain(stream_of(request, has_length=True))  # a form's is always told
         words = f"The file is larger than {settings.REPLAY_MAX_INFLATED_BYTES} bytes."
         return _answer(request, project, {"refusal": words}, 413)
 
     return inner
-
-
-def _drain(request: HttpRequest) -> None:
-    left = _DRAINED
-    while left > 0 and (chunk := request.read(min(left, 64 * 1024))):
-        left -= len(chunk)
 
 
 @csrf_exempt  # checked below, when the length is known
