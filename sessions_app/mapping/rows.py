@@ -12,7 +12,7 @@ from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
 from sessions_app.core.history import History
-from sessions_app.core.judge import anomalies
+from sessions_app.core.judge.anomalies import failures
 from sessions_app.core.payload import JsonValue, Payload, compact_json
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import (
@@ -177,7 +177,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         has_state=step.state is not None,
         span_ids=tuple(map(bytes.fromhex, span_ids_of_step(step))),
         answer_key=answer_key(step),
-        tells_failure=not failed and anomalies.has_failed(step),
+        tells_failure=not failed and failures.has_failed(step),
     )
 
 

@@ -23,7 +23,7 @@ class Project(models.Model):
     redaction = models.TextField(default="", blank=True)
     """Its own rules of redaction as JSON (core/redaction/own_rules.py); empty until somebody changes them."""
     anomaly_rules = models.TextField(default="", blank=True)
-    """Its own limits of what is odd as JSON, by the names of `core.judge.anomalies.Rules`."""
+    """Its own limits of what is odd as JSON, by the names of `core.judge.anomalies.anomaly.Rules`."""
     created_at = models.DateTimeField(auto_now_add=True)
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
     sees_raw = False

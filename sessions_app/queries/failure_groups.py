@@ -13,7 +13,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import Least
 
 from sessions_app.core.failures import FailureOutcome, headline, outcome_of, signs_of, without_values
-from sessions_app.core.judge.anomalies import Anomaly
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayState

@@ -10,7 +10,7 @@ from sessions_app.core import run as core
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.formats.native_steps import read_step
-from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
 from sessions_app.core.workflow.attempts import Attempt
 from sessions_app.core.workflow.steps import Facts, KeptGolden
 from sessions_app.mapping.load import header_of

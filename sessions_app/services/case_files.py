@@ -12,7 +12,8 @@ from sessions_app.core.compare.runs import Comparison, Divergence, compare_runs
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.judge.anomalies import Rules, find_anomalies
+from sessions_app.core.judge.anomalies.anomaly import Rules
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import JsonObject

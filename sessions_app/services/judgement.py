@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 from django.conf import settings
 
 from sessions_app.core.failures import failure_group
-from sessions_app.core.judge.anomalies import Rules, find_anomalies
+from sessions_app.core.judge.anomalies.anomaly import Rules
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge

@@ -8,7 +8,8 @@ from django.db.models import QuerySet
 
 from sessions_app.core.fork.order import OnDifference, Order, read_order
 from sessions_app.core.formats.fields import Fields
-from sessions_app.core.judge.anomalies import Rules, find_anomalies
+from sessions_app.core.judge.anomalies.anomaly import Rules
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import JsonObject, Payload, compact_json
 from sessions_app.core.replay.isolation import is_own_machine, refused_in_words, world_in_words

@@ -120,6 +120,7 @@ LATE = ErrorInfo(type="RateLimitError", message="rate limit reached")
         (CUT, with_tool(http=HALF), (2,)),
         (CUT, with_tool(result='{"price": 12'), (2,)),
         (CUT, with_model(finish_reason="length"), (3,)),
+        (CUT, with_model(finish_reason="max_output_tokens"), (3,)),
         (RETRIES, with_tool(outcome="retried"), (2,)),
         (RETRIES, with_tool(extra={"retry_of": 1}), (2,)),
     ],

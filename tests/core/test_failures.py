@@ -7,7 +7,8 @@ import pytest
 
 from sessions_app.core.failures import failure_group, outcome_of, signs_of
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.judge.anomalies import Anomaly, find_anomalies
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from tests.builders import make_record, make_tool_step
 
 

@@ -15,7 +15,7 @@ from sessions_app.core.errors import RecordError, ReplayProductError
 from sessions_app.core.formats.detect import parser_of
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.json_text import Limits
-from sessions_app.core.judge.anomalies import Rules
+from sessions_app.core.judge.anomalies.anomaly import Rules
 from sessions_app.core.replay.plan import make_plan
 from sessions_app.core.step_summary import write_summaries
 from sessions_app.mapping.rows import content_columns, run_columns, step_rows

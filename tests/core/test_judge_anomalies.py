@@ -3,22 +3,18 @@
 import inspect
 import json
 import re
+import sys
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.judge import anomalies
-from sessions_app.core.judge.anomalies import (
-    RULES,
-    Rules,
-    find_anomalies,
-    first_odd_step,
-    is_cut_json,
-    is_empty,
-    is_same_model,
-)
+from sessions_app.core.judge.anomalies.anomaly import Rules, first_odd_step
+from sessions_app.core.judge.anomalies.cut_json import is_cut_json
+from sessions_app.core.judge.anomalies.detectors import DETECTORS, RULES, find_anomalies
+from sessions_app.core.judge.anomalies.nothing_found import is_empty
+from sessions_app.core.model_names import is_same_model
 from sessions_app.core.payload import JSON, Payload
 from sessions_app.core.run import ErrorInfo, HttpExchange, Run, StateChange, Step, ToolCall
 from tests.core.test_judge_runs import (
@@ -64,7 +60,8 @@ def http(status: int) -> HttpExchange:
 
 
 def test_every_code_has_its_sentence():
-    assert set(re.findall(r'code="(\w+)"', inspect.getsource(anomalies))) == set(RULES)
+    sources = (inspect.getsource(sys.modules[detector.__module__]) for detector in DETECTORS)
+    assert set(re.findall(r'code="(\w+)"', "".join(sources))) == set(RULES)
 
 
 def test_eleven_tool_calls_are_many_and_ten_are_not():

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.history import History, extend
-from sessions_app.core.judge.anomalies import Anomaly, find_anomalies
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge

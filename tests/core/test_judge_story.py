@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sessions_app.core.factors.time import step_times
 from sessions_app.core.history import extend
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.budget import nondeterminism_budget
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.reading import TIMES

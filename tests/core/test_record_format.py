@@ -16,7 +16,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.history import History, extend, messages
 from sessions_app.core.json_text import Limits
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import (

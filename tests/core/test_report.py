@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sessions_app.core.fork.report import ForkFacts, Samples
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.payload import Payload

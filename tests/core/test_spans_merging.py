@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import permutations
 
-from sessions_app.core.judge.anomalies import Anomaly, find_anomalies
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.spans.merging import merge
 from sessions_app.core.spans.span import Span
 from tests.core.test_assembly import agent, chat, made, span, text

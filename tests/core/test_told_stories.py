@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.story import story
 from sessions_app.core.run import ErrorInfo, HttpExchange, Run, Step
 from tests.core.test_judge_runs import make_run, model, payload, tool

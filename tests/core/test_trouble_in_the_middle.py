@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sessions_app.core.formats.detect import parse_document
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.story import story
 from sessions_app.core.run import Run
 from tests.builders import make_record, make_tool_step

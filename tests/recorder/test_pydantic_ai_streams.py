@@ -10,7 +10,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import UsageLimits
 
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.verdict import judge
 from tests.recorder.playing import recorded
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced

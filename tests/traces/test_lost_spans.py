@@ -10,7 +10,7 @@ import pytest
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.assembly.tree import forest, walk
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.replay.words import ReplayFacts, verdict_in_words

@@ -1,6 +1,6 @@
 """Anomalies as people count them."""
 
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.web.sessions.oddities import folded_anomalies
 from tests.core.test_judge_runs import make_run, model, tool
 

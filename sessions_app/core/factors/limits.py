@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from sessions_app.core.factors.checks import RATE_STATUSES, Check, has_answer, indexes, outward, searched, statuses
-from sessions_app.core.judge.anomalies import is_cut_json
+from sessions_app.core.finish_reasons import is_cut
+from sessions_app.core.judge.anomalies.cut_json import is_cut_json
 from sessions_app.core.judge.reading import count, own_tools, text_of
 from sessions_app.core.run import ModelCall, Run, Step, answered
 
-CUT_REASONS = frozenset({"length", "max_tokens"})
 _LIMITED = re.compile(
     r"rate[ _-]?limit|too many requests|\bthrottl|quota exceeded|retry[ _-]after"
     r"|\b(?:http|status|error|code)\W{0,3}429\b",
@@ -65,7 +65,7 @@ def cut_answers(run: Run) -> Check:
 
 def _is_cut(step: Step) -> bool:
     if isinstance(step.call, ModelCall):
-        return step.call.finish_reason in CUT_REASONS
+        return is_cut(step.call.finish_reason)
     body = step.http.response_body if step.http else None
     return any(is_cut_json(text) for text in map(text_of, (answered(step), body)) if text)
 

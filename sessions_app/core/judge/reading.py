@@ -107,6 +107,12 @@ def status_code(step: Step) -> int | None:
     return next((code for code in found if isinstance(code, int) and 100 <= code <= 599), None)
 
 
+def http_words(step: Step) -> str:
+    """As in ` (HTTP 503)`, to stand behind a name; empty without an error status."""
+    status = status_code(step)
+    return f" (HTTP {status})" if status is not None and status >= 400 else ""
+
+
 def is_number(value: JsonValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from sessions_app.core.judge.anomalies import Anomaly, failed_steps, first_odd_step, unhealed
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
+from sessions_app.core.judge.anomalies.failures import failed_steps, unhealed
 from sessions_app.core.judge.last_calls import asked_last, is_settled
 from sessions_app.core.judge.reading import (
     TIMES,

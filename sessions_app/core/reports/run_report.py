@@ -12,7 +12,7 @@ from typing import Literal
 from sessions_app.core.base64_data import size_in_words, without_base64
 from sessions_app.core.clipping import one_line, shortened, visible
 from sessions_app.core.goldens.results import RESULT_WORDS, Result
-from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
 from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, State, nondeterminism_budget
 from sessions_app.core.judge.grading import Status, retrievals_of
 from sessions_app.core.judge.kit import Kit

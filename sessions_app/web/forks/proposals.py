@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
 from sessions_app.services.fork_checks import Parent
 
 

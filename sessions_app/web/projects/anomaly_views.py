@@ -11,7 +11,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from sessions_app.core.judge.anomalies import RULES, Rules
+from sessions_app.core.judge.anomalies.anomaly import Rules
+from sessions_app.core.judge.anomalies.detectors import RULES
 from sessions_app.models import Project
 from sessions_app.services.judgement import rules, save_rules, usual_rules
 from sessions_app.web.access import project_page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessions_app.core.judge.anomalies import Anomaly
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Run
 from sessions_app.queries.sessions import SessionRow, session_row

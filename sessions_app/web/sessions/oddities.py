@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sessions_app.core.judge.anomalies import Anomaly
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

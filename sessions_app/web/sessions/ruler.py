@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sessions_app.core.judge.anomalies import Anomaly
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.step_summary import StepSummary
 

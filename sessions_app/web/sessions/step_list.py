@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
 from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.forks.what_if import what_if_part

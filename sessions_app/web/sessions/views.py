@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.judge.anomalies import Anomaly
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.payload import TEXT, Payload
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Run

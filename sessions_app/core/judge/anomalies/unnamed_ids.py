@@ -6,9 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.reading import SeenMessage, leaves, own_tools, seen_messages, value_of
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import AgentCall, ModelCall, OtherCall, Retrieval, Run, Step, ToolCall
+
+
+def acted_on_unnamed(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """Another id than the one that the question names, and no tool and no message had told of it."""
+    for step, used, asked in unnamed_ids(run):
+        message = f"{step.name} acted on {used}, which nobody named; the question names {asked}"
+        yield Anomaly(code="unnamed_id", message=message, steps=(step.index,))
+
 
 _ID = re.compile(r"(?<![\w-])([a-z]+[_-])(\d{2,})(?![\w-])")
 _NUMBER = re.compile(r"\d+")

@@ -1,0 +1,75 @@
+"""Something odd about a run, and the limits that a team may set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from sessions_app.core.payload import JsonObject
+
+Level = Literal["warning", "info"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Anomaly:
+    """Something odd, and the steps that show it."""
+
+    code: str
+    message: str
+    steps: tuple[int, ...] = ()
+    level: Level = "warning"
+
+    @property
+    def odd_step(self) -> int | None:
+        """Where a reader should look first: the repeat, and not what it repeats."""
+        if not self.steps:
+            return None
+        return self.steps[-1] if self.code in _SHOWN_AT_LAST else self.steps[0]
+
+    @property
+    def weight(self) -> int:
+        """What went wrong weighs 0; 1 is what may well be as it was meant, such as a call that was made again."""
+        return 1 if self.code in _MAY_BE_MEANT else 0
+
+    @classmethod
+    def from_json(cls, item: JsonObject) -> Anomaly:
+        """As `to_json` wrote it."""
+        steps = tuple(item.get("steps") or ())
+        return cls(code=item["code"], message=item["message"], steps=steps, level=item.get("level", "warning"))
+
+    def to_json(self) -> JsonObject:
+        steps = list(self.steps)
+        return {"code": self.code, "message": self.message, "steps": steps, "level": self.level}
+
+
+_MAY_BE_MEANT = frozenset(
+    {
+        "many_tool_calls",
+        "duplicate_call",
+        "unnamed_id",
+        "unscoped_call",
+        "used_of_other",
+        "model_changed",
+        "other_model_answered",
+        "spans_lost",
+    }
+)
+
+
+_SHOWN_AT_LAST = frozenset({"duplicate_call", "model_changed", "state_chain_broken"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    """What a team may set."""
+
+    max_tool_calls: int = 10
+    error_words: tuple[str, ...] = ("error", "sorry", "unable", "failed", "can't")
+    slow_step_ms: float = 30_000
+
+
+def first_odd_step(anomalies: Iterable[Anomaly]) -> int | None:
+    """Of what went wrong, where anything did; a repeat before it leads astray."""
+    odd = [(a.weight, a.odd_step) for a in anomalies if a.level == "warning" and a.odd_step is not None]
+    return min(odd, default=(0, None))[1]

@@ -1,0 +1,60 @@
+"""What an answer says of itself: that something failed, or that there is nothing."""
+
+from __future__ import annotations
+
+import re
+
+from sessions_app.core.judge.anomalies.anomaly import Rules
+from sessions_app.core.judge.reading import (
+    leaves,
+    text_of,
+    value_of,
+)
+from sessions_app.core.payload import Payload
+
+
+def error_words_in(output: Payload | None, rules: Rules) -> list[str]:
+    text = plain(words_of(output))
+    return [word for word in rules.error_words if _begins_word(plain(word), text)]
+
+
+def plain(text: str) -> str:
+    return text.lower().replace("\u2019", "'").replace("\u02bc", "'")
+
+
+def _begins_word(word: str, text: str) -> bool:
+    """`errors` holds `error`, `terror` and `no errors` do not."""
+    return bool(word) and re.search(rf"(?<!\w)(?<!no )(?<!0 )(?<!without ){re.escape(word)}", text) is not None
+
+
+def words_of(output: Payload | None) -> str:
+    """The text; of structured output its texts, and the names of fields that say something."""
+    text = text_of(output)
+    if text is not None:
+        return text
+    said = [(key, item) for key, item in leaves(value_of(output)) if item not in (None, "", False)]
+    texts = [item for _, item in said if isinstance(item, str)]
+    return "\n".join([*texts, *(key for key, _ in said if key)])
+
+
+_OWNING_UP = re.compile(
+    r"(?<!\w)(could not|couldn't|cannot|was not able|were not able|not possible|unsuccessful|unavailable|went wrong"
+    r"|did not work|didn't work|no luck|timed out|try again|unfortunately|apologi[sz]e|regret"
+    r"|leider|konnte nicht|désolé|malheureusement|lo siento|no pude|não consegui|申し訳|できませんでした"
+    r"|失敗|抱歉|无法)"
+)
+"""How people are told that something failed."""
+
+
+def owns_up(output: Payload | None) -> bool:
+    return _OWNING_UP.search(plain(words_of(output))) is not None
+
+
+SAYS_NOTHING = re.compile(
+    r"(?<!\w)(no|not|none|nothing|never|without|0|zero|empty|\w+n't|kein\w*|nicht\w*|aucun\w*|pas|rien|ning[uú]n\w*|nada"
+    r"|não|nenhum\w*)(?!\w)|ありません|ない|見つかりません|没有|未找到|无"
+)
+
+
+ANSWER = 20_000
+"""Characters; longer ones are documents, and each name is looked for in all of it."""

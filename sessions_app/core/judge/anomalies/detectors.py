@@ -1,0 +1,99 @@
+"""Every detector, what its code means, and what they find together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
+from sessions_app.core.judge.anomalies.answers import answer_cut, error_words, no_answer
+from sessions_app.core.judge.anomalies.cut_json import cut_off_json
+from sessions_app.core.judge.anomalies.gone_past import failed_calls, refusals_gone_past
+from sessions_app.core.judge.anomalies.models import model_changed, other_model_answered
+from sessions_app.core.judge.anomalies.nothing_found import (
+    answers_without_a_source,
+    empty_result_retried,
+    empty_results_gone_past,
+)
+from sessions_app.core.judge.anomalies.owners import other_identity, unscoped_calls, used_of_other
+from sessions_app.core.judge.anomalies.repeats import duplicate_calls, many_tool_calls
+from sessions_app.core.judge.anomalies.steps import (
+    finish_order,
+    slow_steps,
+    spans_lost,
+    spans_under_one_id,
+    state_chain_broken,
+)
+from sessions_app.core.judge.anomalies.sums import sums_contradicted, total_contradicted
+from sessions_app.core.judge.anomalies.unnamed_ids import acted_on_unnamed
+from sessions_app.core.run import Run
+from sessions_app.core.shared_values import shared_values
+
+
+@shared_values()
+def find_anomalies(run: Run, rules: Rules = Rules()) -> list[Anomaly]:
+    """What went wrong stands before what may be as it was meant, and that before mere notes."""
+    found = [each for detect in DETECTORS for each in detect(run, rules)]
+    return sorted(found, key=lambda each: (each.level != "warning", each.weight))
+
+
+Detector = Callable[[Run, Rules], Iterator[Anomaly]]
+
+
+DETECTORS: tuple[Detector, ...] = (
+    many_tool_calls,
+    duplicate_calls,
+    error_words,
+    no_answer,
+    empty_result_retried,
+    answer_cut,
+    refusals_gone_past,
+    empty_results_gone_past,
+    answers_without_a_source,
+    sums_contradicted,
+    total_contradicted,
+    cut_off_json,
+    acted_on_unnamed,
+    unscoped_calls,
+    other_identity,
+    used_of_other,
+    failed_calls,
+    model_changed,
+    other_model_answered,
+    state_chain_broken,
+    spans_under_one_id,
+    spans_lost,
+    finish_order,
+    slow_steps,
+)
+
+
+RULES: dict[str, str] = {
+    "many_tool_calls": "The run made more tool calls than the limit above; "
+    "a note where no two were alike and none failed.",
+    "duplicate_call": "A tool was called again with the same arguments; "
+    "a note where the first call failed, or where what it reads has changed.",
+    "error_words": "The answer holds one of the words above; a note.",
+    "no_answer": "The run ended without an answer.",
+    "empty_result_retried": "A call that found nothing was made again with the same arguments.",
+    "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
+    "answer_cut": "The last answer was cut off, at its limit of tokens, and the run went on as if it were whole.",
+    "refusal_unsaid": "A tool answered that it refused, and the answer speaks of success.",
+    "no_source": "Searches found nothing, no other tool gave anything, and the answer affirms all the same; a note.",
+    "other_sum": "A call went on with another sum than a tool had told.",
+    "other_total": "The total in the answer is not the sum of the lines that a tool gave; a note.",
+    "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one.",
+    "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
+    "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",
+    "other_identity": "A tool was called for another user or tenant than the run's.",
+    "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
+    "call_failed": "A call failed and was not made again with success; the answer says so.",
+    "error_swallowed": "A call failed and was not made again with success; the answer does not say so.",
+    "model_changed": "The agent's loop changed to another model.",
+    "other_model_answered": "Another model answered than the one that was asked.",
+    "state_chain_broken": "The state changed between two steps, and not by one of them.",
+    "spans_under_one_id": "Two spans came with one id and different contents.",
+    "spans_lost": "Spans around steps never came.",
+    "finish_order": "Parallel calls finished in another order than they were made; a note.",
+    "slow_step": "A step took longer than the limit above; a note.",
+}
+"""What each code of an anomaly means."""

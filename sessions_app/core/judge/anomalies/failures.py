@@ -1,0 +1,81 @@
+"""Calls that failed, with an error or with an answer that tells of one, and that nobody made again with success."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from sessions_app.core.judge.reading import (
+    argument_key,
+    ended_in_error,
+    is_number,
+    own_tools,
+    value_of,
+)
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.shared_values import once_each
+
+FAILED_COUNTS = ("failed", "failures", "failed_count", "rejected", "errors", "error_count")
+
+
+FAILED_STATES = frozenset({"error", "failed", "failure"})
+
+
+def told_failure(call: ToolCall) -> str | None:
+    """What an answer without an error says of a failure, in its own words where it has any."""
+    told = value_of(call.result)
+    if not isinstance(told, dict):
+        return None
+    if _failed_whole(told):
+        error = told.get("error")
+        words = (error, *(error.values() if isinstance(error, dict) else ()), told.get("message"), told.get("reason"))
+        return next((word for word in words if isinstance(word, str) and word), "")
+    return next((f"{told[key]} {key.split('_')[0]}" for key in FAILED_COUNTS if _is_count(told.get(key))), None)
+
+
+def _failed_whole(told: JsonObject) -> bool:
+    state = told.get("status")
+    return (
+        told.get("ok") is False
+        or told.get("success") is False
+        or bool(told.get("error"))
+        or (isinstance(state, str) and state.lower() in FAILED_STATES)
+    )
+
+
+def _is_count(value: JsonValue) -> bool:
+    return is_number(value) and value > 0
+
+
+def has_failed(step: Step) -> bool:
+    """With an error, or with an answer that tells of one."""
+    return ended_in_error(step) or (isinstance(step.call, ToolCall) and told_failure(step.call) is not None)
+
+
+@once_each
+def failed_steps(run: Run) -> dict[int, Step]:
+    """By number, in their order."""
+    return {step.index: step for step in run.steps if has_failed(step)}
+
+
+@once_each
+def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
+    """Calls that failed, and that nobody made again with success: with the same arguments, or with any where the tool
+    had said that these would not do."""
+    failed: dict[tuple[str, bytes | None], list[tuple[Step, ToolCall]]] = defaultdict(list)
+    every = failed_steps(run)
+    for step, call in own_tools(run) if every else ():
+        if step.index in every:
+            failed[call.tool_name, None if _is_asked_again(step, call) else argument_key(call)].append((step, call))
+        elif call.outcome != "retried":
+            for arguments in (None, argument_key(call)):
+                failed.pop((call.tool_name, arguments), None)
+    return sorted((pair for pairs in failed.values() for pair in pairs), key=lambda pair: pair[0].index)
+
+
+def _is_asked_again(step: Step, call: ToolCall) -> bool:
+    """A loop of one's own may tell of any error in the words of a retry."""
+    return call.outcome == "retried" and (step.error is None or step.error.type in _RETRY_ERRORS)
+
+
+_RETRY_ERRORS = (None, "ToolRetryError", "ModelRetry")

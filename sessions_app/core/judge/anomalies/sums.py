@@ -1,0 +1,128 @@
+"""Another sum than was told, and a total that is not the sum of its lines."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
+from sessions_app.core.judge.anomalies.answer_words import ANSWER
+from sessions_app.core.judge.reading import (
+    first_requests,
+    has_answer,
+    is_number,
+    leaves,
+    own_tools,
+    text_of,
+    value_of,
+)
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall
+
+SUM_KEYS = frozenset({"total", "amount", "sum", "grand_total", "subtotal", "price", "cost"})
+
+
+def sums_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    for step, key, number, told in other_sums(run):
+        message = f"{step.name} was called with {key} {number:g}, {told:g} was told before"
+        yield Anomaly(code="other_sum", message=message, steps=(step.index,))
+
+
+def other_sums(run: Run) -> Iterator[tuple[Step, str, float, float]]:
+    """Steps that go on with another sum than was told of the same thing: step, key, its number, the one that was told.
+    A number that was recorded anywhere, or that one recorded number makes of the told one, is in order."""
+    if not any(_sums(value_of(call.arguments)) for _, call in own_tools(run)):
+        return
+    told: dict[str, tuple[float, set[str]]] = {}
+    known, alone = _numbers_in(text_of(run.input) or ""), list[float]()
+    for step, call in own_tools(run):
+        arguments, result = value_of(call.arguments), value_of(call.result)
+        about = {item for _, item in leaves(arguments) if isinstance(item, str)}
+        for key, number in _sums(arguments):
+            before, of = told.get(key, (number, set[str]()))
+            if of & about and number not in known and not _made_of(number, before, alone):
+                yield step, key, number, before
+        known |= {item for _, item in leaves([arguments, result]) if is_number(item)}
+        for item in (item for value in (arguments, result) for item in _fields(value).values() if is_number(item)):
+            insort(alone, item)
+        told |= {key: (number, about) for key, number in _sums(result)}
+
+
+def _fields(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _sums(value: JsonValue) -> list[tuple[str, float]]:
+    return [(key, item) for key, item in _fields(value).items() if key in SUM_KEYS and is_number(item)]
+
+
+def _made_of(number: float, told: float, others: list[float]) -> bool:
+    """By adding, taking away, multiplying, dividing or a percentage. The others are in order: of very many, those that
+    would make it are looked up and not tried one after the other."""
+    near = max(0.006, abs(number) * 1e-9)
+    low, high = number - near, number + near
+    makings = ((told, 1), (told, -1), (told, told / 100), (told, -told / 100), (told, told), (0, told))
+    if any(_has_between(others, (low - start) / step, (high - start) / step) for start, step in makings if step):
+        return True
+    return low * high > 0 and _has_between(others, told / low, told / high)
+
+
+def _has_between(ordered: list[float], *ends: float) -> bool:
+    at = bisect_left(ordered, min(ends))
+    return at < len(ordered) and ordered[at] <= max(ends)
+
+
+def _numbers_in(text: str) -> set[float]:
+    return {float(found) for found in re.findall(r"\d+(?:\.\d+)?", text)}
+
+
+def total_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    found = total_beside_lines(run) if has_answer(run) else None
+    if found is not None:
+        step, said, total = found
+        message = f"The answer gives a total of {said:.12g}, and the lines of {step.name} come to {total:.12g}"
+        yield Anomaly(code="other_total", message=message, steps=(step.index,), level="info")
+
+
+_TOTAL = re.compile(r"(?<!\w)(?:total|totals|sum|altogether|in all)(?!\w)")
+
+
+_AMOUNT = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def total_beside_lines(run: Run) -> tuple[Step, float, float] | None:
+    """The step that gave lines with one number each, the total in the answer, and their sum. Only where that call is
+    the run's one source of numbers, and the answer has this one number alone."""
+    answer, tools = (text_of(run.output) or "")[:ANSWER], own_tools(run)
+    amounts = re.findall(r"[\w.,-]*\d[\w.,-]*", answer)
+    if len(amounts) != 1 or len(tools) != 1 or not _TOTAL.search(answer.lower()) or run.prior is not None:
+        return None
+    step, call = tools[0]
+    amount, lines = _amount(amounts[0]), _lines(value_of(call.result))
+    if amount is None or len(lines) < 2 or _has_numbers_beside(run, call) or amount in {*lines, float(len(lines))}:
+        return None
+    return None if abs(sum(lines) - amount) < 0.006 else (step, amount, sum(lines))
+
+
+def _has_numbers_beside(run: Run, call: ToolCall) -> bool:
+    """In the question, the instructions, or what the tool was asked; steps of other kinds may hold any."""
+    said = [part.get("content") for seen in first_requests(run) for part in seen.parts]
+    asked = [item for _, item in leaves(value_of(call.arguments))]
+    others = any(not isinstance(step.call, ModelCall | ToolCall) for step in run.steps)
+    return others or bool(_numbers_in(f"{text_of(run.input) or ''} {run.instructions or ''} {said} {asked}"))
+
+
+def _amount(word: str) -> float | None:
+    number = word.rstrip(".,")
+    return float(number.replace(",", "")) if _AMOUNT.fullmatch(number) else None
+
+
+def _lines(value: JsonValue) -> list[float]:
+    """The numbers of records that stand alone in an answer and have one each, all under one name."""
+    rows = next(iter(value.values()), None) if isinstance(value, dict) and len(value) == 1 else value
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return []
+    found = [[(key, item) for key, item in leaves(row) if is_number(item)] for row in rows]
+    is_plain = all(len(each) == 1 for each in found) and len({key for each in found for key, _ in each}) == 1
+    return [float(item) for each in found for _, item in each] if is_plain else []
