@@ -107,6 +107,9 @@ class Comparison:
             return False
         return True if all(status == "same" for status in self._statuses()) else None
 
+    def is_changed(self, fact: str) -> bool:
+        return any(each.name == fact and each.status == "changed" for each in self.facts)
+
     @property
     def not_comparable(self) -> int:
         """Fields of which nothing can be said."""

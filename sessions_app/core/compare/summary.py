@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sessions_app.core.call_words import call_words
 from sessions_app.core.clipping import clipped
 from sessions_app.core.compare.field_words import field_words, signature, tool_names, tool_names_of
 from sessions_app.core.compare.json_diff import MISSING, Difference
+from sessions_app.core.compare.renaming import ASKED_FOR, Renaming, renaming
 from sessions_app.core.compare.runs import Comparison, StepPair
 from sessions_app.core.compare.sentences import agreement_sentence, call_text, value_text
-from sessions_app.core.compare.sequence import common_subsequence
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, Step, asked
 
-_WORD = re.compile(r"[\w-]+")
-_NEW_ID = re.compile(r"([a-z]+[_-])[\w-]*\d[\w-]*", re.IGNORECASE)
-_REQUEST = ("request", "prior", "user_id", "tenant_id", "state", "input_state")
-"""Beginnings of the paths of what a step was given: the question is in it."""
-_ASKED_FOR = ("input", "user_id", "tenant_id")
-"""Facts about what was asked, and for whom."""
 _ENDS = ("status", "output", "error", "final", "guardrails", "answered_models", "initial_state", "prior")
 """Facts that say nothing about how the runs were set up."""
 _SET_UP = {"agent.version": "version", "model": "model", "instructions": "instructions", "tools": "tools"}
@@ -57,8 +49,8 @@ class Summary:
 
 def summary(comparison: Comparison, other: str = "B") -> Summary:
     """`other` is the letter of the right run."""
-    names = _renamed(comparison)
-    are_asked_alike = not _is_changed(comparison, "input")
+    names = renaming(comparison)
+    are_asked_alike = not comparison.is_changed("input")
     places = _places(comparison, names, are_asked_alike, other)
     ending = _ending(comparison, names, other)
     set_up = _set_up(comparison, other)
@@ -70,7 +62,7 @@ def summary(comparison: Comparison, other: str = "B") -> Summary:
     )
 
 
-def _places(comparison: Comparison, names: dict[str, str], are_asked_alike: bool, other: str) -> tuple[Place, ...]:
+def _places(comparison: Comparison, names: Renaming, are_asked_alike: bool, other: str) -> tuple[Place, ...]:
     """Where the questions differ a call says most: what a tool answers to another question is other data. What a model
     decided stands in the call that it made."""
     call = _first_call(comparison, names, other)
@@ -106,37 +98,11 @@ def ticket_lines(comparison: Comparison, told: Summary, *, letter: str = "B") ->
 # --- questions and set-up ----------------------------------------------------------------------
 
 
-def _is_changed(comparison: Comparison, name: str) -> bool:
-    return any(fact.name == name and fact.status == "changed" for fact in comparison.facts)
-
-
-def _renamed(comparison: Comparison) -> dict[str, str]:
-    """Words of what the left run was asked, each with the one that stands in its place in the right run."""
-    found: dict[str, str] = {}
-    for fact in comparison.facts:
-        if fact.name in _ASKED_FOR and fact.status == "changed":
-            words = (_WORD.findall(value_text(value, length=10_000)) for value in (fact.left, fact.right))
-            found |= _replaced(*words)
-    return found
-
-
-def _replaced(left: list[str], right: list[str]) -> dict[str, str]:
-    """Between two words that both have, as many words stand for each other; or as many that hold a digit."""
-    pairs = [(-1, -1), *common_subsequence(left, right).pairs, (len(left), len(right))]
-    found: dict[str, str] = {}
-    for (a, c), (b, d) in pairwise(pairs):
-        one, other = left[a + 1 : b], right[c + 1 : d]
-        if len(one) != len(other):
-            one, other = ([word for word in words if re.search(r"\d", word)] for words in (one, other))
-        found |= dict(zip(one, other, strict=True)) if len(one) == len(other) else {}
-    return found
-
-
-def _questions(comparison: Comparison, names: dict[str, str]) -> str:
-    said = [f"{one} → {other}" for one, other in names.items()]
+def _questions(comparison: Comparison, names: Renaming) -> str:
+    said = [f"{one} → {other}" for one, other in names.words.items()]
     asked_of = next(fact for fact in comparison.facts if fact.name == "input")
     left, right = (value_text(value, 10_000) for value in (asked_of.left, asked_of.right))
-    if said and len(said) <= _NAMED and _as_renamed(left, names) == right:
+    if said and len(said) <= _NAMED and names.applied(left) == right:
         return f"The questions differ: {', '.join(said)}."
     left, right = clipped(left, _CALL), clipped(right, _CALL)
     return f"The questions differ: {left} → {right}."
@@ -148,7 +114,7 @@ def _set_up(comparison: Comparison, other: str) -> str:
     found = [
         words
         for fact in comparison.facts
-        if fact.status == "changed" and fact.name not in (*_ASKED_FOR, *_ENDS)
+        if fact.status == "changed" and fact.name not in (*ASKED_FOR, *_ENDS)
         for words in dict.fromkeys(_set_up_words(each, names, other) for each in fact.differences)
     ]
     if found:
@@ -174,44 +140,15 @@ def _set_up_words(found: Difference, names: tuple[Sequence[str], Sequence[str]],
 # --- where they part ---------------------------------------------------------------------------
 
 
-def _fields(
-    comparison: Comparison, names: dict[str, str], other: str, skipped: tuple[str, ...] = ()
-) -> Iterator[Place]:
+def _fields(comparison: Comparison, names: Renaming, other: str, skipped: tuple[str, ...] = ()) -> Iterator[Place]:
     """Differences of steps that both have, but for those that follow from what was asked."""
     for row, pair in enumerate(comparison.steps):
         if not pair.is_counted or pair.left is None or pair.right is None:
             continue
         for found in pair.differences:
             is_told = found.status != "not_comparable" and not found.path.startswith(skipped)
-            if is_told and not _follows(found, names):
+            if is_told and not names.explains(found):
                 yield Place(words=_field(pair, pair.left, pair.right, found, other), step=pair.left.index, row=row)
-
-
-def _follows(found: Difference, names: dict[str, str]) -> bool:
-    if not names:
-        return False
-    if found.path.startswith(_REQUEST):
-        return True
-    left, right = (value_text(value, length=10_000) for value in (found.left, found.right))
-    return _as_renamed(left, names) == right or (found.path.startswith("result") and _are_new_ids(left, right, names))
-
-
-def _as_renamed(text: str, names: dict[str, str]) -> str:
-    return _WORD.sub(lambda word: names.get(word[0], word[0]), text)
-
-
-def _are_new_ids(left: str, right: str, names: dict[str, str]) -> bool:
-    """`rf_9000` and `rf_9117`: another question gets another one. Not what was asked about, which should come back."""
-    one, other = (_NEW_ID.fullmatch(text.strip('"')) for text in (left, right))
-    return one is not None and other is not None and one[1] == other[1] and one[0] not in names
-
-
-def follows_from_question(comparison: Comparison) -> Callable[[Difference], bool]:
-    """Whether a difference of a step is there because the runs were asked differently."""
-    if not _is_changed(comparison, "input"):
-        return lambda found: False
-    names = _renamed(comparison)
-    return lambda found: found.status != "not_comparable" and _follows(found, names)
 
 
 def _field(pair: StepPair, left: Step, right: Step, found: Difference, other: str) -> str:
@@ -238,7 +175,7 @@ def _value(value: JsonValue) -> str:
     return value_text(value, _VALUE)
 
 
-def _first_call(comparison: Comparison, names: dict[str, str], other: str) -> Place | None:
+def _first_call(comparison: Comparison, names: Renaming, other: str) -> Place | None:
     """The first call of a tool that the other run did not make, or made with other arguments."""
     rows = list(enumerate(comparison.steps))
     for row, pair in rows:
@@ -262,9 +199,9 @@ def _first_alone(comparison: Comparison, other: str) -> Place | None:
     return None
 
 
-def _is_other_call(pair: StepPair, names: dict[str, str]) -> bool:
+def _is_other_call(pair: StepPair, names: Renaming) -> bool:
     return any(
-        found.path.startswith(("args", "tool_name")) and found.status != "not_comparable" and not _follows(found, names)
+        found.path.startswith(("args", "tool_name")) and found.status != "not_comparable" and not names.explains(found)
         for found in pair.differences
     )
 
@@ -308,15 +245,15 @@ def stop_words(run: Run) -> str | None:
 # --- what they came to -------------------------------------------------------------------------
 
 
-def _ending(comparison: Comparison, names: dict[str, str], other: str) -> str | None:
+def _ending(comparison: Comparison, names: Renaming, other: str) -> str | None:
     left, right = comparison.left, comparison.right
     if left.output is None or right.output is None:
         ends = _end(left), _end(right)
         return None if ends == (None, None) else f"A {ends[0] or 'did not end'}; {other} {ends[1] or 'did not end'}"
-    if not _is_changed(comparison, "output"):
+    if not comparison.is_changed("output"):
         return "Both end with the same answer."
     texts = [value_text(run.output.parsed, 10_000) for run in (left, right) if run.output]
-    if _as_renamed(texts[0], names) == texts[1]:
+    if names.applied(texts[0]) == texts[1]:
         return "Both end with the same answer, each about its own question."
     return f"The final answers differ: {clipped(texts[0], _CALL)} → {clipped(texts[1], _CALL)}"
 

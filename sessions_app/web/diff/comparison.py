@@ -11,9 +11,10 @@ from sessions_app.core.compare.consequences import Causes, causes
 from sessions_app.core.compare.facts import Fact
 from sessions_app.core.compare.field_words import field_words, tool_names, tool_names_of
 from sessions_app.core.compare.json_diff import MISSING, Difference
+from sessions_app.core.compare.renaming import Renaming, of_questions
 from sessions_app.core.compare.runs import Comparison, StepPair
 from sessions_app.core.compare.sentences import call_text, value_text
-from sessions_app.core.compare.summary import follows_from_question, stop_words
+from sessions_app.core.compare.summary import stop_words
 from sessions_app.core.run import Run, Step
 from sessions_app.web.render.changes import Field, field_of
 
@@ -205,7 +206,7 @@ def shown_comparison(
 ) -> ShownComparison:
     """`lead` is the number of the row that the page leads with."""
     rows = _rows(comparison.steps)
-    caused = causes(comparison.steps)
+    reasons = _Reasons(causes(comparison.steps), of_questions(comparison))
     if chosen.only_changes:
         rows = [row for row in rows if not isinstance(row, _SameRows)]
     start = _start(rows, chosen)
@@ -223,10 +224,10 @@ def shown_comparison(
         same_facts=tuple(fact for fact in facts if fact.status == "same"),
         has_ignored_facts=any(fact.is_ignored for fact in facts),
         bare_facts=tuple(field_words(fact.name) for fact in comparison.facts if not fact.is_captured),
-        rows=_with_marks([_drawn(row, comparison, caused, chosen.step) for row in page], names, chosen.viewed),
+        rows=_with_marks([_drawn(row, comparison, reasons, chosen.step) for row in page], names, chosen.viewed),
         counts=_counts(comparison.counted),
         inner_changed=sum(pair.status != "same" for pair in comparison.steps if not pair.is_counted),
-        told_again=sum(cause == lead for cause in caused.values()),
+        told_again=sum(cause == lead for cause in reasons.caused.values()),
         first_change=first,
         before=max(0, start - ROWS) if start else None,
         after=start + ROWS if start + ROWS < len(rows) else None,
@@ -354,10 +355,18 @@ def _counts(pairs: tuple[StepPair, ...]) -> dict[str, int]:
     return counts
 
 
-def _drawn(row: _Row, comparison: Comparison, caused: Causes, step: int | None) -> ShownPair | Same | Alone:
+@dataclass(frozen=True, slots=True)
+class _Reasons:
+    """Why fields differ where it is not for what happened at their step."""
+
+    caused: Causes
+    asked: Renaming
+
+
+def _drawn(row: _Row, comparison: Comparison, reasons: _Reasons, step: int | None) -> ShownPair | Same | Alone:
     if isinstance(row, _AloneRows):
         return _alone(row, comparison, step)
-    return _same(row) if isinstance(row, _SameRows) else _pair(row, comparison, caused)
+    return _same(row) if isinstance(row, _SameRows) else _pair(row, comparison, reasons)
 
 
 def _absent(pair: StepPair, number: int, comparison: Comparison) -> str:
@@ -406,15 +415,14 @@ def _same(row: _SameRows) -> Same:
     )
 
 
-def _pair(row: _OneRow, comparison: Comparison, caused: Causes) -> ShownPair:
+def _pair(row: _OneRow, comparison: Comparison, reasons: _Reasons) -> ShownPair:
     pair, pairs = row.pair, comparison.steps
     own: list[Difference] = []
     asked: list[Difference] = []
     again: dict[int, list[Difference]] = {}
-    is_asked = follows_from_question(comparison)
     for at, found in enumerate(pair.differences):
-        cause = caused.get((row.number, at))
-        if is_asked(found):
+        cause = reasons.caused.get((row.number, at))
+        if reasons.asked.explains(found):
             asked.append(found)
         elif not _uncaptured_in(found):
             (own if cause is None else again.setdefault(cause, [])).append(found)

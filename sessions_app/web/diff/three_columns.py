@@ -9,8 +9,9 @@ from itertools import groupby
 from sessions_app.core.compare.consequences import repeated
 from sessions_app.core.compare.field_words import field_words, tool_names, tool_names_of
 from sessions_app.core.compare.json_diff import MISSING
+from sessions_app.core.compare.renaming import of_questions
 from sessions_app.core.compare.runs import Comparison, StepPair
-from sessions_app.core.compare.summary import follows_from_question, summary
+from sessions_app.core.compare.summary import summary
 from sessions_app.core.compare.three import ThreeValues, Trio, join_differences, join_facts, join_steps
 from sessions_app.core.payload import JsonValue
 from sessions_app.web.diff.comparison import FIELDS, ROWS, Chosen, Side, absent_words, side_of
@@ -161,7 +162,7 @@ class _Told:
     def __init__(self, trios: list[Trio], second: Comparison, third: Comparison) -> None:
         self.trios = trios
         self.runs = second.left, second.right, third.right
-        self._are_asked = follows_from_question(second), follows_from_question(third)
+        self._asked = of_questions(second), of_questions(third)
         self.values = [_values_of(trio) for trio in trios]
         self._causes = repeated([[(v.path, (v.left, v.right, v.third)) for v in row] for row in self.values])
 
@@ -174,8 +175,8 @@ class _Told:
 
     def _asked_paths(self, trio: Trio) -> set[str]:
         """Of fields that in none of the runs differ for another reason."""
-        pairs = zip((trio.second, trio.third), self._are_asked, strict=True)
-        judged = [(found.path, is_asked(found)) for pair, is_asked in pairs if pair for found in pair.differences]
+        pairs = zip((trio.second, trio.third), self._asked, strict=True)
+        judged = [(found.path, asked.explains(found)) for pair, asked in pairs if pair for found in pair.differences]
         return {path for path, is_asked in judged if is_asked} - {path for path, is_asked in judged if not is_asked}
 
     def absent(self, number: int, place: int) -> str:
