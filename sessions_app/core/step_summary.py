@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+_EMPTY = ("[]", "{}", '""', "null", "")
+
 
 class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     """One step. The order of the fields is that of the stored bytes."""
@@ -57,6 +59,16 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     def title(self) -> str:
         """What people call it: a model step without a name of its own goes by its model."""
         return self.model if self.model and self.kind == self.name == "model" else self.name
+
+    @property
+    def is_answer_empty(self) -> bool:
+        """Whether its answer was captured and holds nothing: an empty value, or an object of nothing but empty ones."""
+        text = (self.result_preview or "").replace(" ", "")
+        if self.result_key is None:
+            return False
+        if not (text.startswith("{") and text.endswith("}")):
+            return text in _EMPTY
+        return text == "{}" or all(part.partition(":")[2] in (*_EMPTY, "0", "false") for part in text[1:-1].split(","))
 
 
 _READER = msgspec.msgpack.Decoder(list[list[Any]])

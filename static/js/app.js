@@ -6,3 +6,6 @@ import "./clock.js";
 import "./panel.js";
 import "./menus.js";
 import "./palette.js";
+
+// After an error the first field that holds one is where to go on.
+document.querySelector('main [aria-invalid="true"]')?.focus();

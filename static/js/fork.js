@@ -133,5 +133,5 @@ document.getElementById("fork-errors")?.addEventListener("click", (event) => {
   area.focus();
   area.setSelectionRange(at, at);
 });
-document.getElementById("fork-errors")?.focus();
+if (!form.querySelector('[aria-invalid="true"]')) document.getElementById("fork-errors")?.focus(); // otherwise app.js
 arrange();

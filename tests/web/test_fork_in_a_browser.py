@@ -73,6 +73,15 @@ def test_the_server_checks_what_was_touched_while_one_types(signed_in, live_serv
     assert not Replay.objects.exists()
 
 
+def test_without_a_field_in_error_the_list_of_errors_has_the_focus(signed_in, live_server, shop):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 3)
+
+    signed_in.click("button[value=queue]")
+
+    expect(signed_in.locator("#fork-errors")).to_contain_text("Tick at least one change")
+    expect(signed_in.locator("#fork-errors")).to_be_focused()
+
+
 def test_an_error_in_json_leads_to_its_place(signed_in, live_server, shop):
     opened(signed_in, live_server, load_example(shop, "cancel_bug"), 3)
     signed_in.locator("#card-state > summary").click()
@@ -189,7 +198,7 @@ def test_the_form_is_accessible_and_fits_a_small_screen(signed_in, live_server, 
     assert signed_in.evaluate("document.documentElement.scrollWidth") == 320
     signed_in.select_option("#in-expect_kind", "contains")
     signed_in.click("button[value=queue]")
-    expect(signed_in.locator("#fork-errors")).to_be_focused()
+    expect(signed_in.locator("#in-expect_text")).to_be_focused()
     assert Axe().run(signed_in).response["violations"] == []
     assert not [words for words in said if "Content Security Policy" in words]
 

@@ -22,7 +22,7 @@ def words_in(page, pattern):
 
 
 def proposed_in(page):
-    return words_in(page, r'id="fork-proposed">(.*?)</p>')
+    return words_in(page, r'id="fork-proposed">(.*?)</span>')
 
 
 def others_in(page):
@@ -67,6 +67,27 @@ def test_of_a_repeated_call_the_repeat_is_proposed(shop, bob):
     assert "step 3, the first anomaly: Duplicate call: a." in proposed_in(page_of(bob, run))
 
 
+@pytest.mark.parametrize("result", [[], {}, {"hits": [], "total": 0}, {"found": False}])
+def test_a_call_that_found_nothing_is_proposed_before_what_may_be_as_it_was_meant(shop, bob, result):
+    """A call that was made again is no failure; an answer without anything in it is what a person would change."""
+    empty = tool_step("search", parent=1, arguments={"n": 9}, result=result)
+    again = [distinct("a", 1), distinct("a", 1)]
+    run = load_record(shop, steps=[model_step(1), *again, empty, distinct("b", 2), model_step(2, after=1)])
+
+    page = page_of(bob, run)
+
+    assert proposed_in(page) == "Starting at step 4, whose answer is empty."
+    assert others_in(page).startswith("Or fork from step 3, the first anomaly: Duplicate call: a; step 5, the last")
+
+
+def test_an_answer_that_was_not_captured_is_not_called_empty(shop, bob):
+    lost = distinct("a", 1)
+    del lost["result"]
+    run = load_record(shop, steps=[model_step(1), lost, distinct("b", 2)])
+
+    assert proposed_in(page_of(bob, run)) == "Starting at step 3, the last tool call."
+
+
 def test_otherwise_the_last_tool_call_is_proposed(shop, bob):
     run = load_record(shop, steps=[model_step(1), distinct("a", 1), distinct("b", 2), model_step(2, after=1)])
 
@@ -100,6 +121,16 @@ def test_what_failed_inside_a_tool_is_not_proposed(shop, bob):
     run = load_record(shop, steps=[model_step(1), distinct("a", 1), inner, distinct("b", 2)])
 
     assert "step 4, the last tool call" in proposed_in(page_of(bob, run))
+
+
+def test_what_fits_the_step_is_the_first_change_and_the_recorded_answer_stands_before_the_others(shop, bob):
+    run = load_record(shop, steps=[model_step(1), distinct("a", 1), model_step(2, after=1)])
+
+    page = page_of(bob, run)
+
+    assert match(r'data-card="(.*?)"', page) == "result"
+    assert page.index('name="result"') < page.index('name="preset"')
+    assert match(r'data-card="(.*?)"', page_of(bob, run, step="1")) == "instructions"
 
 
 def test_a_step_that_is_named_is_taken_and_the_proposals_are_links(shop, bob):

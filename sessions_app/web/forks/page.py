@@ -78,7 +78,9 @@ _FITTING = {"model": ("instructions", "answer"), "tool": ("result",)}
 
 
 def cards_of(kind: str, typed: Typed, errors: Mapping[str, str]) -> list[Card]:
-    return [_card(key, kind, typed, errors) for key in CARDS]
+    """What fits the step comes first."""
+    fitting = _FITTING.get(kind, ())
+    return [_card(key, kind, typed, errors) for key in sorted(CARDS, key=lambda key: key not in fitting)]
 
 
 def _card(key: str, kind: str, typed: Typed, errors: Mapping[str, str]) -> Card:

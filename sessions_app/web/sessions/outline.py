@@ -24,7 +24,6 @@ ICONS = {"model": "brain", "tool": "wrench", "retrieval": "search", "agent": "bo
 OTHER_ICON = "circle-dot"
 ARGUMENTS, ANSWER = 90, 140
 """Characters of a call and of its answer that a row shows."""
-_EMPTY = ("[]", "{}", '""', "null", "")
 
 Brace = Literal["", "first", "middle", "last"]
 
@@ -170,7 +169,7 @@ class Fold:
 
     @property
     def is_answer_empty(self) -> bool:
-        return all(_is_empty(line.step.result_preview) for line in self.calls)
+        return all(line.step.is_answer_empty for line in self.calls)
 
     @property
     def around(self) -> int:
@@ -331,13 +330,3 @@ def _repeats(marks: list[Hashable], at: int, cycle: int) -> int:
     while end < len(marks) and marks[end] == marks[end - cycle]:
         end += 1
     return (end - at) // cycle
-
-
-def _is_empty(preview: str | None) -> bool:
-    """Whether an answer holds nothing: an empty value, or an object of nothing but empty values."""
-    text = (preview or "").replace(" ", "")
-    if text in _EMPTY:
-        return True
-    if not text.startswith("{") or not text.endswith("}"):
-        return False
-    return all(part.partition(":")[2] in (*_EMPTY, "0", "false") for part in text[1:-1].split(","))
