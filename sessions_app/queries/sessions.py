@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,7 +22,8 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce
 
-from sessions_app.core.search.query import Query
+from sessions_app.core.errors import QueryError
+from sessions_app.core.search.query import Query, parse_query
 from sessions_app.core.search.snippets import Snippet
 from sessions_app.models import Project, Replay, Run, Session
 from sessions_app.queries.cursors import bad_cursor, spelled_cursor, text_of_cursor
@@ -30,6 +32,7 @@ from sessions_app.queries.snippets import snippets_of
 from sessions_app.queries.turns import in_turn, is_other, newest_replays
 
 PAGE = 50
+_PARTS_LEFT_OUT = 6
 HEAVY = ("search", "content_digest", "source_digest", "kit", "verdict_reasons")
 """Columns of a run that no page shows in a list."""
 _HEAVY_FOR_SCRIPTS = (
@@ -223,6 +226,18 @@ def _rows(shown: list[Any], phrases: Sequence[str] = ()) -> list[SessionRow]:
 def count_matching(project: Project, query: Query, at_most: int = 1000, *, span: Span = ALWAYS) -> int:
     """One more than `at_most` where there are more: counting on would take as long as there are sessions."""
     return matching_sessions(project, query, span)[: at_most + 1].count()
+
+
+def count_without_each(
+    project: Project, query: Query, at_most: int = 1000, *, span: Span = ALWAYS
+) -> list[tuple[str, str, int]]:
+    """Of each of the first parts of a query: the query without it, and how many sessions match that."""
+    found = []
+    for part in query.parts[:_PARTS_LEFT_OUT]:
+        rest = query.without(part)
+        with suppress(QueryError):
+            found.append((part, rest, count_matching(project, parse_query(rest), at_most, span=span)))
+    return found
 
 
 def count_newer(project: Project, query: Query, cursor: str, at_most: int = 100, *, span: Span = ALWAYS) -> int:

@@ -1,10 +1,11 @@
-// Under the top box: a search for what is typed, what can be done on this page, pages, saved queries, recent sessions, help. Enter without a choice finds what is typed.
+// Under the top box: a search for what is typed, what can be done on this page, pages, saved queries, tags, sessions, help. Enter without a choice finds what is typed.
 import { isOffered, use } from "./keys.js";
 
 const box = document.querySelector(".bar-find input[role=combobox]");
 const list = document.getElementById("palette");
 let isKnown = false;
 let picked = null;
+let timer = 0;
 
 const options = () => [...list.querySelectorAll("[role=option]")];
 const offered = () => options().filter((option) => !option.hidden);
@@ -16,7 +17,7 @@ function wordsOf(control) {
 }
 
 function actions() {
-  const controls = [...document.querySelectorAll("main [data-key]")].filter((one) => !one.matches("details, input, [data-key=Esc], [data-row] *") && isOffered(one));
+  const controls = [...document.querySelectorAll("main [data-key], .head-next .btn")].filter((one) => !one.matches("details, input, [data-key=Esc], [data-row] *") && isOffered(one));
   const group = document.createElement("ul");
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", "On this page");
@@ -29,7 +30,8 @@ function actions() {
     option.setAttribute("role", "option");
     const hint = document.createElement("span");
     hint.className = "soft small";
-    hint.append(Object.assign(document.createElement("kbd"), { textContent: control.dataset.key.replace("Shift+", "⇧ ") }));
+    const key = control.dataset.key?.replace("Shift+", "⇧ ");
+    if (key) hint.append(Object.assign(document.createElement("kbd"), { textContent: key }));
     option.append(Object.assign(document.createElement("span"), { className: "cut", textContent: words }), hint);
     option.act = () => use(control);
     group.append(option);
@@ -53,12 +55,38 @@ async function open() {
     const answer = await fetch(list.dataset.from, { headers: { "HX-Request": "true" } });
     if (answer.ok) list.innerHTML = await answer.text();
     list.prepend(searches, ...actions());
-    options().forEach((option, at) => {
-      option.id = `palette-${at}`;
-      option.place = at;
-    });
+    number();
   }
   offer();
+}
+
+function number() {
+  options().forEach((option, at) => {
+    option.id = `palette-${at}`;
+    option.place ??= at;
+    option.words ??= option.firstElementChild.textContent;
+  });
+}
+
+// Sessions beyond the newest: the server looks among all of them.
+async function find() {
+  const asked = box.value.trim();
+  const group = list.querySelector("[aria-label=Sessions]");
+  if (asked.length < 3 || !group) return;
+  const answer = await fetch(`${list.dataset.from}?q=${encodeURIComponent(asked)}`, { headers: { "HX-Request": "true" } });
+  const page = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
+  if (box.value.trim() !== asked) return;
+  for (const old of group.querySelectorAll("[data-found]")) old.remove();
+  const known = new Set([...group.children].map((option) => option.dataset.to));
+  for (const option of page.querySelectorAll("[role=option]")) {
+    if (known.has(option.dataset.to)) continue;
+    option.dataset.found = "";
+    group.append(option);
+  }
+  const chosen = picked;
+  number();
+  offer();
+  if (chosen) pick(chosen);
 }
 
 // One wrong, missing, surplus or swapped letter in what a word begins with.
@@ -87,8 +115,10 @@ function offer() {
   const [first, ...groups] = list.children;
   for (const group of groups) {
     for (const option of group.children) {
-      const words = wordsIn(option.firstElementChild.textContent);
-      option.rank = asked.reduce((sum, part) => sum + rank(words, part), 0);
+      const words = wordsIn(option.words);
+      const found = asked.reduce((sum, part) => sum + rank(words, part), 0);
+      option.rank = "found" in option.dataset ? Math.min(found, 20) : found;
+      mark(option, asked);
     }
     group.replaceChildren(...[...group.children].sort(byRank));
     for (const option of group.children) option.hidden = option.rank === Infinity;
@@ -101,6 +131,12 @@ function offer() {
   list.append(...groups.sort(byRank));
   pick(null);
   show(document.activeElement === box && offered().length > 0);
+}
+
+function mark(option, asked) {
+  const pieces = asked.length ? option.words.split(new RegExp(`(${asked.join("|")})`, "giu")) : [option.words];
+  const marked = pieces.map((piece, at) => (at % 2 ? Object.assign(document.createElement("mark"), { textContent: piece }) : piece));
+  option.firstElementChild.replaceChildren(...marked);
 }
 
 function show(isOpen) {
@@ -132,7 +168,11 @@ function move(by) {
 }
 
 box?.addEventListener("focus", () => open().catch(() => (isKnown = false)));
-box?.addEventListener("input", offer);
+box?.addEventListener("input", () => {
+  offer();
+  clearTimeout(timer);
+  timer = setTimeout(() => find().catch(() => {}), 200);
+});
 box?.addEventListener("blur", () => show(false));
 box?.addEventListener("keydown", (event) => {
   if (list.hidden) return;

@@ -1,5 +1,6 @@
 """From any id to its page, for one's own projects alone."""
 
+import html
 import json
 import re
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessions_app.core.search.id_words import id_candidates
-from sessions_app.models import Replay, SavedQuery
+from sessions_app.models import Membership, Replay, SavedQuery, Session
 from sessions_app.services.ingest import ingest_document
 from tests.builders import make_record, make_tool_step
 from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
@@ -136,16 +137,61 @@ def test_without_a_match_the_project_and_its_box_stay_and_the_newest_are_shown(s
         assert "/p/shop/s/chat_1" in page.partition("Newest arrivals")[2]
 
 
-def test_sessions_with_all_words_but_one_are_shown_where_none_holds_all(shop, bob):
+def member_of(*projects):
+    carol = make_user("carol")
+    for project in projects:
+        Membership.objects.create(project=project, user=carol, role="member")
+    return client_of(carol)
+
+
+def offered_in(page):
+    """Shorter searches: their words, the number of sessions, and where they lead."""
+    table = page.partition("Shorter searches</caption>")[2].partition("</table>")[0]
+    words = " ".join(re.sub(r"<[^>]+>", " ", table).split())
+    return words, [html.unescape(each) for each in re.findall(r'href="([^"]*)"', table)]
+
+
+def test_where_no_session_holds_all_words_the_query_without_each_is_offered_with_its_count(shop, bob):
     make_session(shop, "chat_1")
 
     page = bob.get("/find", {"q": "where order 4398", "in": "shop"}).content.decode()
 
     assert "No matches for" in page
-    assert re.search(
-        r'without <span class="recorded">4398</span>.*?"/p/shop/sessions\?q=where\+order".*?/s/chat_1', page, re.DOTALL
-    )
-    assert page.count("without <span") == 1
+    assert offered_in(page) == ("without 4398 1 session", ["/p/shop/sessions?q=where+order"])
+
+
+def test_where_no_session_holds_all_words_but_one_each_is_offered_alone(shop, bob):
+    make_session(shop, "chat_1")
+
+    page = bob.get("/find", {"q": "order 4398 elephant", "in": "shop"}).content.decode()
+
+    assert offered_in(page) == ("only order 1 session", ["/p/shop/sessions?q=order"])
+    assert "Shorter searches" not in bob.get("/find", {"q": "elephant", "in": "shop"}).content.decode()
+
+
+def test_a_shorter_search_names_its_project_where_several_were_searched(shop):
+    other = make_project("other", name="Other shop")
+    make_session(other, "chat_2")
+    carol = member_of(shop, other)
+
+    page = carol.get("/find", {"q": "order 4398"}).content.decode()
+
+    assert offered_in(page) == ("without 4398 Other shop 1 session", ["/p/other/sessions?q=order"])
+
+
+def test_sessions_of_several_projects_are_rows_of_one_table_with_their_answer_and_marked_words(shop):
+    other = make_project("other", name="Other shop")
+    for project in (shop, other):
+        load_record(project, input="Is my kettle <b>lost</b>, or the order?", output="It is on its way.", steps=[])
+    carol = member_of(shop, other)
+
+    page = carol.get("/find", {"q": "order kettle"}).content.decode()
+
+    assert page.count("<table") == 1
+    assert page.count("<mark>kettle</mark>") == page.count("<mark>order</mark>") == 2
+    assert page.count("It is on its way.") == 2
+    assert re.findall(r'class="c-by">([^<]*)</td>', page) == ["Other shop", shop.name]
+    assert "<b>lost" not in page
 
 
 def test_words_that_are_no_id_open_the_sessions_that_hold_them(shop, bob):
@@ -185,6 +231,31 @@ def test_the_top_box_offers_recent_sessions(shop, bob):
         in page
     )
     assert "run_2" not in page
+
+
+def test_the_top_box_finds_sessions_beyond_the_newest_by_the_beginning_of_an_id_or_by_words(shop, bob):
+    load_record(shop, run_id="old_run", session_id="old_chat", input="Where is the kettle?", steps=[make_tool_step()])
+    load_record(make_project("other"), run_id="old_secret", input="a kettle", steps=[make_tool_step()])
+    for number in range(22):
+        load_record(shop, run_id=f"r{number}", session_id=f"s{number}", steps=[make_tool_step()])
+
+    assert "old_chat" not in bob.get("/p/shop/palette").content.decode()
+    for asked in ("old_c", "old_r", "kettle"):
+        page = bob.get("/p/shop/palette", {"q": asked}).content.decode()
+        assert re.findall(r'data-to="([^"]+)"', page) == ["/p/shop/s/old_chat?run=old_run"]
+    assert bob.get("/p/shop/palette", {"q": "status:errr"}).content.decode().strip() == ""
+
+
+def test_the_top_box_offers_the_sessions_with_each_tag(shop, bob):
+    make_session(shop, "chat_1")
+    Session.objects.update(tags=["seen by support"])
+
+    page = bob.get("/p/shop/palette").content.decode()
+
+    assert (
+        'data-to="/p/shop/sessions?q=tag%3A%22seen+by+support%22"><span class="cut">Sessions with tag seen by support<'
+        in page
+    )
 
 
 def test_a_mistyped_id_leads_to_the_one_that_was_meant(shop, bob):

@@ -213,6 +213,24 @@ def test_the_palette_forgives_a_letter_and_leads_with_what_begins_so(signed_in, 
     expect(signed_in.locator("#palette [role=option]:visible").nth(1)).to_contain_text(first)
 
 
+def test_the_palette_finds_old_sessions_at_the_server_and_marks_what_was_typed(signed_in, live_server, shop):
+    make_session(shop, "old_chat_55")
+    for number in range(21):
+        make_session(shop, f"chat_{number}")
+    signed_in.goto(f"{live_server.url}/p/shop/")
+
+    signed_in.keyboard.press("Control+k")
+    signed_in.keyboard.type("old_c")
+
+    found = signed_in.locator("#palette [role=option]:visible", has_text="old_chat_55")
+    expect(found).to_have_count(1)
+    assert found.locator("mark").all_text_contents()[:2] == ["old", "c"]
+    signed_in.keyboard.press("ArrowDown")
+    signed_in.keyboard.press("ArrowDown")
+    signed_in.keyboard.press("Enter")
+    signed_in.wait_for_url("**/s/old_chat_55*")
+
+
 def test_the_top_box_is_a_palette_by_keys(signed_in, live_server, shop):
     """What is typed narrows it; Enter without a choice finds, as the next test says."""
     make_session(shop, "chat_7710")

@@ -1,9 +1,9 @@
-"""Where the words of a query stand in a run: a piece of text around the first of them."""
+"""Where the words of a query stand in a run: a piece of text around the first of them, with those in it marked."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 _AROUND = 60
@@ -15,9 +15,8 @@ class Snippet:
     """`where` is a word for the place, such as `answer`; with a step, one of its steps."""
 
     where: str
-    before: str
-    found: str
-    after: str
+    pieces: tuple[tuple[str, bool], ...]
+    """The text in pieces, and which of them are words of the query."""
     step: int | None = None
 
 
@@ -37,7 +36,7 @@ def snippet(places: Iterable[Place], phrases: Sequence[str]) -> Snippet | None:
         return None
     for place in places:
         if place.text and (found := pattern.search(place.text)):
-            return _cut(place, place.text, found)
+            return Snippet(where=place.where, step=place.step, pieces=tuple(_pieces(place.text, found, pattern)))
     return None
 
 
@@ -48,13 +47,11 @@ def _pattern(phrases: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(ways), re.IGNORECASE) if ways else None
 
 
-def _cut(place: Place, text: str, found: re.Match[str]) -> Snippet:
-    start, end = found.span()
-    before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
-    return Snippet(
-        where=place.where,
-        step=place.step,
-        before=f"…{before}" if start > _AROUND else before,
-        found=found[0],
-        after=f"{after}…" if end + _AROUND < len(text) else after,
-    )
+def _pieces(text: str, first: re.Match[str], pattern: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
+    start, end = max(0, first.start() - _AROUND), min(first.end() + _AROUND, len(text))
+    at = start
+    for found in pattern.finditer(text, first.start(), end):
+        yield f"{'…' if at == start > 0 else ''}{text[at : found.start()]}", False
+        yield found[0], True
+        at = found.end()
+    yield f"{text[at:end]}{'…' if end < len(text) else ''}", False

@@ -1,42 +1,77 @@
-"""Where the top box leads beside ids and words: pages of the project, its saved queries, help."""
+"""Where the top box leads beside ids and words: pages of the project, its saved queries, tags and sessions, help."""
 
 from __future__ import annotations
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
 from sessions_app.models import Project, Run, SavedQuery
 from sessions_app.queries.find import RUN_FIELDS
+from sessions_app.queries.sessions import session_page
+from sessions_app.queries.tags import tags_of
 from sessions_app.web.access import project_page
+from sessions_app.web.find.views import LONGEST, query_of
 from sessions_app.web.frame import SECTIONS
 from sessions_app.web.run_pages import run_address
+from sessions_app.web.session_list.views import part_for
 
 _MORE = (("Failure groups", "failure_groups"),)
 RECENT = 20
 """Sessions that are offered; what is typed narrows them."""
 _READ = 5 * RECENT
 """Runs that are read for them: a conversation holds many."""
+FOUND = 8
+"""Sessions that are found by their ids, and as many by their words."""
+Group = tuple[str, list[tuple[str, str, str]]]
+"""A title, and lines of words, address and key."""
 _HELP = (("Keyboard shortcuts", "me", "#keys-list"), ("Preferences", "me", ""))
 
 
 @require_GET
 @project_page()
 def palette(request: HttpRequest, project: Project) -> HttpResponse:
-    """Asked for once the box has the focus; actions of the page are added there (static/js/palette.js)."""
-    pages = [*((words, name, key) for _, words, name, key in SECTIONS), *((words, name, "") for words, name in _MORE)]
-    listed = reverse("sessions", args=[project.slug])
-    saved = SavedQuery.objects.filter(project=project).order_by("name")
-    groups = [
-        ("Go to", [(words, reverse(name, args=[project.slug]), key) for words, name, key in pages]),
-        ("Saved queries", [(query.name, f"{listed}{query.address}", "") for query in saved]),
-        ("Recent sessions", [(_words(run), run_address(run, project), "") for run in _recent(project)]),
-        ("Help", [(words, f"{reverse(name)}{part}", "") for words, name, part in _HELP]),
-    ]
+    """Asked for once the box has the focus; actions of the page are added there (static/js/palette.js). With `?q=` only
+    the sessions that it finds."""
+    text = request.GET.get("q", "").strip()[:LONGEST]
+    groups = [_sessions(project, _found(project, text))] if text else _groups(project)
     response = render(request, "find/_palette.html", {"groups": [group for group in groups if group[1]]})
     response.headers["Cache-Control"] = "private, max-age=60"
     return response
+
+
+def _groups(project: Project) -> list[Group]:
+    pages = [*((words, name, key) for _, words, name, key in SECTIONS), *((words, name, "") for words, name in _MORE)]
+    listed = reverse("sessions", args=[project.slug])
+    saved = SavedQuery.objects.filter(project=project).order_by("name")
+    return [
+        ("Go to", [(words, reverse(name, args=[project.slug]), key) for words, name, key in pages]),
+        ("Saved queries", [(query.name, f"{listed}{query.address}", "") for query in saved]),
+        ("Tags", [(f"Sessions with tag {tag}", _tagged(listed, tag), "") for tag in tags_of(project)]),
+        _sessions(project, _recent(project)),
+        ("Help", [(words, f"{reverse(name)}{part}", "") for words, name, part in _HELP]),
+    ]
+
+
+def _tagged(listed: str, tag: str) -> str:
+    return f"{listed}?{urlencode({'q': part_for('tag', tag)})}"
+
+
+def _sessions(project: Project, runs: list[Run]) -> Group:
+    return "Sessions", [(_words(run), run_address(run, project), "") for run in runs]
+
+
+def _found(project: Project, text: str) -> list[Run]:
+    """Those whose ids begin with it, then those that hold its words."""
+    mine = Run.objects.filter(project=project, origin="recorded").select_related("session").only(*RUN_FIELDS)
+    begins = Q(run_id__startswith=text) | Q(session__session_id__startswith=text)
+    query = query_of(text)
+    in_words = session_page(project, query, limit=FOUND).items if query else []
+    runs = [*mine.filter(begins).order_by("-pk")[:FOUND], *(row.run for row in in_words)]
+    return list({run.pk: run for run in runs}.values())
 
 
 def _recent(project: Project) -> list[Run]:

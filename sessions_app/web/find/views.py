@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from django.db.models import QuerySet
@@ -13,17 +13,19 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import QueryError
-from sessions_app.core.search.query import parse_query
+from sessions_app.core.search.query import Query, parse_query
 from sessions_app.models import Project
 from sessions_app.queries.access import projects_of, server_administrators
 from sessions_app.queries.find import Found, Hit, arrivals, find_ids, near_runs, newest_project
-from sessions_app.queries.sessions import SessionRow, session_page
+from sessions_app.queries.sessions import SessionRow, count_matching, count_without_each, session_page
 from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
 
 LONGEST = 4000
-PROJECTS, ROWS, WORDS = 6, 5, 8
+PROJECTS, ROWS = 6, 5
 """What a search for words looks at, and shows of each project."""
+COUNTED = 1000
+"""Sessions that are counted; more are many."""
 PAGES = frozenset(
     {"session", "step", "replay", "diff", "sessions", "replays", "cold", "trace", "goldens", "golden", "golden_run"}
     | {"invitation"}
@@ -53,9 +55,11 @@ def find(request: HttpRequest) -> HttpResponse:
     found = _found(projects, text) if text else None
     if found and len(found.hits) == 1:
         return redirect(hit_address(found.hits[0]))
-    in_words = sessions_with_words(projects.filter(pk=asked.pk) if asked else projects, text)
+    searched = list((projects.filter(pk=asked.pk) if asked else projects).order_by("name")[:PROJECTS])
+    in_words = sessions_with_words(searched, text)
     if found and not found.hits and (address := list_address(in_words)):
         return redirect(address)
+    is_none = found is not None and not found.hits and not in_words
     facts = {
         "q": text,
         "section": "find",
@@ -64,9 +68,10 @@ def find(request: HttpRequest) -> HttpResponse:
         "box_is_here": not (text and project),
         "found": found,
         "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
-        "in_words": in_words or (without_a_word(asked, text) if asked and found and not found.hits else []),
-        "is_whole": bool(in_words),
-        "near": near_runs(projects, text) if found and not found.hits and not in_words else [],
+        "in_words": in_words,
+        "near": near_runs(projects, text) if is_none else [],
+        "offers": offers(searched, text) if is_none else [],
+        "counted": COUNTED,
         "arrivals": arrivals(projects),
         "mine": projects.order_by("name")[:50],
         "administrators": server_administrators,
@@ -91,19 +96,20 @@ class InWords:
     rows: list[SessionRow]
     address: str
     """Of the list with all of them."""
-    left_out: str = ""
-    """The word that they do not hold."""
 
 
-def sessions_with_words(projects: QuerySet[Project], text: str) -> list[InWords]:
-    """At most six projects are searched."""
-    try:
-        query = parse_query(text)
-    except QueryError:
-        return []
-    searched = projects.order_by("name")[:PROJECTS] if text else ()
-    found = ((each, session_page(each, query, limit=ROWS).items) for each in searched)
+def sessions_with_words(searched: list[Project], text: str) -> list[InWords]:
+    query = query_of(text)
+    found = ((each, session_page(each, query, limit=ROWS).items) for each in searched) if query else ()
     return [InWords(project=each, rows=rows, address=listed(each, text)) for each, rows in found if rows]
+
+
+def query_of(text: str) -> Query | None:
+    """None where nothing is asked, or what cannot be understood."""
+    try:
+        return parse_query(text) if text else None
+    except QueryError:
+        return None
 
 
 def listed(project: Project, text: str) -> str:
@@ -115,14 +121,43 @@ def list_address(in_words: list[InWords]) -> str | None:
     return in_words[0].address if len(in_words) == 1 else None
 
 
-def without_a_word(project: Project, text: str) -> list[InWords]:
-    """Where no session holds all words: those that hold all but one."""
-    words = text.split()
-    if not 1 < len(words) <= WORDS:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offer:
+    """A shorter query, and the sessions of a project that it finds."""
+
+    words: str
+    part: str
+    project: Project
+    count: int
+    address: str
+
+
+def offers(searched: list[Project], text: str) -> list[Offer]:
+    """Where no session holds all words: what holds all but one; where none does, each word alone."""
+    query = query_of(text)
+    if query is None or len(query.parts) < 2:
         return []
-    rests = ((word, " ".join(words[:at] + words[at + 1 :])) for at, word in enumerate(words))
-    mine = Project.objects.filter(pk=project.pk)
-    return [replace(found, left_out=word) for word, rest in rests for found in sessions_with_words(mine, rest)]
+    return _without_each(searched, query) or _alone(searched, query)
+
+
+def _without_each(searched: list[Project], query: Query) -> list[Offer]:
+    found = ((each, count_without_each(each, query, COUNTED)) for each in searched)
+    return [
+        Offer(words="without", part=part, project=each, count=count, address=listed(each, rest))
+        for each, counts in found
+        for part, rest, count in counts
+        if count
+    ]
+
+
+def _alone(searched: list[Project], query: Query) -> list[Offer]:
+    words = [(part, alone) for part in query.parts[:PROJECTS] if (alone := query_of(part))]
+    found = ((each, part, count_matching(each, alone, COUNTED)) for each in searched for part, alone in words)
+    return [
+        Offer(words="only", part=part, project=each, count=count, address=listed(each, part))
+        for each, part, count in found
+        if count
+    ]
 
 
 def our_page(request: HttpRequest, text: str) -> str | None:

@@ -19,7 +19,16 @@ from sessions_app.models import Project, SavedQuery, Session
 from sessions_app.queries.access import has_role
 from sessions_app.queries.find import near_runs
 from sessions_app.queries.seen_values import NEWEST, seen_values
-from sessions_app.queries.sessions import PAGE, Page, Span, count_matching, count_newer, make_cursor, session_page
+from sessions_app.queries.sessions import (
+    PAGE,
+    Page,
+    Span,
+    count_matching,
+    count_newer,
+    count_without_each,
+    make_cursor,
+    session_page,
+)
 from sessions_app.web.access import project_page
 from sessions_app.web.clock import shown_zone
 from sessions_app.web.htmx import HtmxHttpRequest
@@ -149,7 +158,8 @@ def facts_of(
         "more": str(address.but(cursor=page.next_cursor or "", peek="")),
         "peeking": f"{address.alone}&" if str(address.alone) != "?" else "?",
         "sorts": {name: sort_head(address, name) for name in SORTED_BY},
-        "without": without_each(project, query, address, span) if not page.items else [],
+        "without": [] if page.items else without_each(project, query, address, span),
+        "counted": COUNTED,
         "near": [] if page.items or address.cursor else near_runs(Project.objects.filter(pk=project.pk), address.q),
         "without_times": str(address.top.but(range="", since="", until="")) if address.has_times else "",
         "is_empty_project": not page.items and not Session.objects.filter(project=project).exists(),
@@ -164,19 +174,10 @@ def sort_head(address: ListAddress, name: str) -> dict[str, str]:
     return {"href": str(address.top.but(sort=name if address.sort == down else down)), "aria": aria}
 
 
-def without_each(project: Project, query: Query, address: ListAddress, span: Span) -> list[dict[str, str]]:
+def without_each(project: Project, query: Query, address: ListAddress, span: Span) -> list[tuple[str, str, int]]:
     """An empty list says what leaving out each part of the query would give."""
-    offers = []
-    for part in query.parts[:6]:
-        text = query.without(part)
-        try:
-            count = count_matching(project, parse_query(text), COUNTED, span=span)
-        except QueryError:
-            continue
-        more = f"more than {COUNTED:,} sessions"
-        words = more if count > COUNTED else f"{count:,} session{'' if count == 1 else 's'}"
-        offers.append({"part": part, "href": str(address.top.but(q=text)), "words": words})
-    return offers
+    counts = count_without_each(project, query, COUNTED, span=span)
+    return [(part, str(address.top.but(q=rest)), count) for part, rest, count in counts]
 
 
 def blocked(address: ListAddress, error: QueryError) -> dict[str, Any]:
