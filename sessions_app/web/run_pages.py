@@ -114,7 +114,7 @@ def place_of(session: Session, asked: str) -> RunPlace:
 
 _OF_A_TURN = (
     "pk", "run_id", "origin", "status", "session_id", "parent_run_id", "parent_step", "agent_name", "step_count",
-    "started_at", "duration_ms", "verdict", "cold_case__run_id",
+    "started_at", "duration_ms", "verdict", "cold_case__run_id", "input_preview", "failure_group",
 )  # fmt: skip
 
 

@@ -128,13 +128,13 @@ def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob
 
     def shown():
         row = match(r"(<tr role=\"row\"\s+data-row.*?</tr>)", bob.get("/p/shop/sessions").content.decode())
-        head = match(r'<nav class="runs(.*?)</nav>', bob.get("/p/shop/s/chat").content.decode())
+        head = match(r'<nav class="runs(.*?)<div class="top"', bob.get("/p/shop/s/chat").content.decode())
         return words_of(row), words_of(head)
 
     row, head = shown()
     assert "3 runs" in row
     assert "diverged 1 of 3" in row
-    assert "2 chat_2 diverged 3 chat_3" in head
+    assert "2 diverged chat_2 3 chat_3" in head
     assert "2 of 3 runs reproduced" in head
 
     mark_cold(run=Run.objects.get(run_id="chat_1"), reason="lost")
@@ -142,7 +142,23 @@ def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob
     row, head = shown()
     assert "1 of 3 failed" in row
     assert "cold 1 of 3" in row
-    assert "1 chat_1 cold 2 chat_2 diverged 3 chat_3 error" in head
+    assert "1 cold chat_1 2 diverged chat_2 3 error chat_3" in head
+
+
+def test_runs_are_told_apart_by_what_they_were_asked_and_those_that_went_wrong_are_linked(shop, bob):
+    load_record(shop, run_id="chat_1", session_id="chat", input="Is breakfast included?")
+    load_record(shop, run_id="chat_2", session_id="chat", input="Pay with the card on file")
+
+    def head():
+        page = bob.get("/p/shop/s/chat?run=chat_1").content.decode()
+        return words_of(match(r'<nav class="runs(.*?)<div class="top"', page))
+
+    assert "2 cold Pay with the card on" in head()
+    assert "went wrong" not in head()
+
+    Run.objects.filter(run_id="chat_2").update(failure_group="f" * 10)
+
+    assert "1 of 2 runs went wrong: 2 Pay with the card on file" in head()
 
 
 def test_an_orchestrator_stands_before_its_sub_agents(shop, bob):
@@ -153,7 +169,7 @@ def test_an_orchestrator_stands_before_its_sub_agents(shop, bob):
 
     head = words_of(match(r'<nav class="runs(.*?)</nav>', bob.get("/p/shop/s/brief").content.decode()))
 
-    assert re.search(r"1 lead \w* ?2 writer", head)
+    assert re.search(r"1 \w* ?lead 2 \w* ?writer", head)
 
 
 def test_a_run_that_could_not_run_says_why_once(shop, bob):

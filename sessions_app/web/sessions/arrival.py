@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.step_summary import StepSummary
@@ -17,6 +18,7 @@ from sessions_app.web.access import project_page
 from sessions_app.web.live import live_part_of
 from sessions_app.web.run_pages import place_of, session_of, whole_number
 
+QUIET = timedelta(minutes=5)
 ArrivalState = Literal["arriving", "incomplete", "complete"]
 
 
@@ -36,6 +38,11 @@ class Arrival:
     """Whether more has come than the run was made of."""
     problem: str | None = None
     """Why the newest spans are not in the run."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a run that goes on has told of nothing for so long that somebody should look."""
+        return self.newest_at is not None and timezone.now() - self.newest_at > QUIET
 
 
 def arrival_of(run: Run, facts: TraceFacts | None) -> Arrival:
@@ -74,7 +81,7 @@ def arriving(request: HttpRequest, project: Project, session_id: str) -> HttpRes
     arrival = arrival_of(place.run, trace_facts(place.run))
     context = arriving_context(request, project, place.run, arrival)
     # The words "12 s ago" count on in the browser: they are no news.
-    return live_part_of(request, "sessions/_arriving.html", context, (arrival, context["newer"]))
+    return live_part_of(request, "sessions/_arriving.html", context, (arrival, arrival.is_quiet, context["newer"]))
 
 
 def arriving_context(request: HttpRequest, project: Project, run: Run, arrival: Arrival) -> dict[str, Any]:

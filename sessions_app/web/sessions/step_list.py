@@ -31,7 +31,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
     anomalies = cut_anomalies(place, run.anomalies)
     first = next(iter(hits), None) or first_odd_step([Anomaly.from_json(item) for item in anomalies])
     hides = folds_inner(request) and steps.has_outer(run)
-    first = first or (steps.first_listed(run) if hides else None)
+    first = first or (last if run.status == "running" else steps.first_listed(run) if hides else None)
     shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
     at = min(whole_number(request.GET.get("at"), shown), last)
     page = steps.row_page(steps.listed_steps(run, shown, without_inner=hides), at)

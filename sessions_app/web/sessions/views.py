@@ -21,11 +21,8 @@ from sessions_app.queries.notes import notes_of_session
 from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.prices import cost_of_run, price_list
 from sessions_app.queries.run_ends import ends_of
-from sessions_app.queries.session_replays import newest_of
 from sessions_app.queries.tags import tags_of
 from sessions_app.queries.trace_facts import trace_facts
-from sessions_app.queries.turns import is_other, newest_replays
-from sessions_app.services.session_replays import session_report
 from sessions_app.web.access import project_page
 from sessions_app.web.diff.partners import diff_partners
 from sessions_app.web.downloads import attachment
@@ -47,6 +44,7 @@ from sessions_app.web.sessions.run_ends import shown_ends, shown_instructions
 from sessions_app.web.sessions.step_list import steps_context
 from sessions_app.web.sessions.stopped import stopped_of
 from sessions_app.web.sessions.tried import tried_context
+from sessions_app.web.sessions.turn_tabs import tabs_context
 from sessions_app.web.states.view import state_context
 from sessions_app.web.timeline.view import timeline_context
 from sessions_app.web.traces.views import spans_context
@@ -98,7 +96,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "kept_find": kept(request, place),
         **tried,
         "diff_partners": diff_partners(place, tried["replays"]),
-        **_tabs(place),
+        **tabs_context(place),
         "note_lines": note_lines(request.user, project, notes_of_session(run.session)),
         "may_change": has_role(request.user, project, "member"),
         "asked_step": whole_number(request.GET.get("step"), 0),
@@ -106,19 +104,6 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "source_hex": run.document,
         "curl": curl_of(request, run),
         "recorded_address": run_address(made_by.run, project) if made_by else None,
-    }
-
-
-def _tabs(place: RunPlace) -> dict[str, Any]:
-    """The runs to switch between, each with a replay that came to another end; how the newest replay of all ended."""
-    if not place.is_one_of_many:
-        return {"tabs": [(turn, None) for turn in place.siblings]}
-    replays, asked = newest_replays([place.run.session_id]), newest_of(place.run.session)
-    others = {pk: replay for pk, replay in replays.items() if is_other(replay)}
-    return {
-        "tabs": [(turn, others.get(turn.pk)) for turn in place.siblings],
-        "session_replay": asked,
-        "session_replay_words": session_report(asked).words if asked else "",
     }
 
 

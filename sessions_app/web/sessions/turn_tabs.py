@@ -1,0 +1,62 @@
+"""The runs of a session to switch between: what each was asked, and which of them went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sessions_app.models import Replay, Run
+from sessions_app.queries.session_replays import newest_of
+from sessions_app.queries.turns import is_other, newest_replays
+from sessions_app.services.session_replays import session_report
+from sessions_app.web.run_pages import RunPlace
+
+NAMED = 6
+"""Runs that went wrong, and that the line below the tabs links to."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tab:
+    number: int
+    run: Run
+    words: str
+    replay: Replay | None
+    """Of a replay that came to another end than the recording."""
+
+    @property
+    def went_wrong(self) -> bool:
+        return self.run.failure_group is not None
+
+
+def tabs_context(place: RunPlace) -> dict[str, Any]:
+    """The tabs, the runs among them that went wrong, and how the newest replay of all ended."""
+    if not place.is_one_of_many:
+        return {"tabs": _tabs(place.siblings, {})}
+    replays, asked = newest_replays([place.run.session_id]), newest_of(place.run.session)
+    tabs = _tabs(place.siblings, {pk: replay for pk, replay in replays.items() if is_other(replay)})
+    wrong = [tab for tab in tabs if tab.went_wrong]
+    return {
+        "tabs": tabs,
+        "wrong_tabs": wrong[:NAMED],
+        "wrong_count": len(wrong),
+        "session_replay": asked,
+        "session_replay_words": session_report(asked).words if asked else "",
+    }
+
+
+def _tabs(runs: Sequence[Run], replays: Mapping[int, Replay]) -> list[Tab]:
+    """Runs that were asked the same are told apart by their ids."""
+    often = Counter(map(_words, runs))
+    return [
+        Tab(number=at, run=run, words=said if often[said] == 1 else run.run_id, replay=replays.get(run.pk))
+        for at, run in enumerate(runs, start=1)
+        for said in (_words(run),)
+    ]
+
+
+def _words(run: Run) -> str:
+    """What it was asked; of a sub-agent, who that is."""
+    called = run.agent_name if run.parent_run_id else None
+    return called or run.input_preview or run.run_id
