@@ -684,7 +684,7 @@ def test_a_graphs_own_state_with_a_call_that_no_model_asked_for_is_named(said: s
     _, result = replayed_of(changed(whole, at, "output.value", "get_shipping_status", said))
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert ("the run's own span has a message that no call tells" in reason) is is_another
+    assert ("the run's own span tells the conversation otherwise" in reason) is is_another
 
 
 @pytest.mark.parametrize("variant", ["langgraph-openinference", "langgraph-langfuse-v3", "langgraph-mlflow-otlp"])

@@ -21,12 +21,14 @@ from sessions_app.core.spans.provider_messages import last_words, messages_of
 from sessions_app.core.spans.provider_messages.parts import part_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, ResultPart
 
+_Spoken = list[tuple[str, bytes]]
 _ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
 """Names under which templates are given what was asked; an input that is a text alone has none."""
 
 
 def conversations_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Spans whose own copy of the conversation is not that of the last request around which they stand."""
+    """Spans whose own copy of the conversation is not that of the last request around which they stand, or that have
+    two."""
     last: dict[int, Node] = {}
     own: dict[int, Node] = {}
     for model in nodes:
@@ -35,8 +37,29 @@ def conversations_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
             own[id(_agent_of(model))] = model
     for node in nodes:
         requests = [found[id(node)] for found in (own, last) if id(node) in found]
-        if requests and _has_results(node) and not any(_agrees(node, each) for each in requests):
+        is_another = requests and _has_results(node) and not any(_agrees(node, each) for each in requests)
+        if is_another or node.reading.is_conversation_told_otherwise:
             yield node
+
+
+def begun_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Spans whose initial messages stand together in no request inside of them."""
+    initial = [(node, said) for node in nodes if (said := spoken_in(node.reading.initial))]
+    models = [node for node in nodes if node.kind == "model" and node.reading.messages] if initial else []
+    told = {id(message): message for model in models for message in model.reading.messages or ()}
+    spoken = {key: spoken_in((message,)) for key, message in told.items()}
+    for node, said in initial:
+        inside = [model.reading.messages or () for model in models if node in model.above()]
+        requests = ([each for message in messages for each in spoken[id(message)]] for messages in inside)
+        if inside and not any(_stand_in(sent, said) for sent in requests):
+            yield node
+
+
+def _stand_in(sent: _Spoken, said: _Spoken) -> bool:
+    """One after the other; the last of them may stand in a template."""
+    (*before, (speaker, last)), length = said, len(said)
+    pieces = (sent[at : at + length] for at in range(len(sent) - length + 1))
+    return any(piece[:-1] == before and piece[-1][0] == speaker and last[1:-1] in piece[-1][1] for piece in pieces)
 
 
 def agents_set_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
@@ -94,8 +117,9 @@ def _agrees(node: Node, model: Node) -> bool:
 
 
 def asked_otherwise(nodes: Sequence[Node], asked: JsonValue, prompt: str) -> Iterator[Node]:
-    """Spans around the first call of a model that were asked something else than the run; templates hold what was
-    asked."""
+    """Spans around the first call of a model that were asked something else than the run, where templates hold what was
+    asked; and those that tell their input in two ways."""
+    yield from (node for node in nodes if node.reading.is_input_told_otherwise)
     first = next((node for node in nodes if node.kind == "model"), None)
     for node in _wrappers(first):
         named = [] if not isinstance(asked, str) else asked_in(node.reading.input)
@@ -106,7 +130,8 @@ def asked_otherwise(nodes: Sequence[Node], asked: JsonValue, prompt: str) -> Ite
 
 def answered_otherwise(nodes: Sequence[Node], output: JsonValue) -> Iterator[Node]:
     """Spans around the last call of a model that answered something else than the run, where its answer is the
-    outcome."""
+    outcome; and those that tell their output in two ways."""
+    yield from (node for node in nodes if node.reading.is_output_told_otherwise)
     last = next((node for node in reversed(nodes) if node.kind == "model"), None)
     answer = last.reading.answer.words() if last is not None and last.reading.answer is not None else ""
     if answer and answer == output:

@@ -15,6 +15,7 @@ from sessions_app.core.assembly.copies import (
     answered_otherwise,
     asked_in,
     asked_otherwise,
+    begun_otherwise,
     conversations_told_otherwise,
     failed_around,
     states_told_otherwise,
@@ -329,6 +330,7 @@ class _Assembled:
             "conversation_told",
             [
                 *conversations_told_otherwise(self._nodes),
+                *begun_otherwise(self._nodes),
                 *summaries_told_otherwise(self._nodes),
             ],
         )

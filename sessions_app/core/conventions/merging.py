@@ -9,6 +9,7 @@ from sessions_app.core.conventions.told_twice import (
     are_messages_told_otherwise,
     are_settings_told_otherwise,
     are_tools_told_otherwise,
+    is_conversation_told_otherwise,
     is_value_told_otherwise,
 )
 from sessions_app.core.model_names import could_be_same_model
@@ -34,6 +35,10 @@ def _fill(reading: Reading, other: Reading) -> None:
         reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, other.settings)
         reading.are_settings_told_otherwise |= not could_be_same_model(reading.model, other.model)
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
+    if (reading.kind or other.kind) in ("agent", "chain"):
+        reading.is_conversation_told_otherwise |= is_conversation_told_otherwise(reading, other)
+        reading.is_input_told_otherwise |= is_value_told_otherwise(reading.input, other.input)
+        reading.is_output_told_otherwise |= is_value_told_otherwise(reading.output, other.output)
     if reading.tool_name is not None:
         named = (reading.other_tool_name, other.tool_name, other.other_tool_name)
         reading.other_tool_name = next((each for each in named if each not in (None, reading.tool_name)), None)

@@ -29,6 +29,17 @@ Messages = Sequence[ChatMessage] | None
 Tools = Sequence[ToolDefinition] | None
 
 
+def is_conversation_told_otherwise(reading: Reading, other: Reading) -> bool:
+    """Whether the two of a whole run began with other messages or ended with others."""
+    pairs = (reading.initial, other.initial), (reading.conversation, other.conversation)
+    return any(_is_another_conversation(one, another) for one, another in pairs if one and another)
+
+
+def _is_another_conversation(left: Messages, right: Messages) -> bool:
+    is_as_said = spoken_in(left) == spoken_in(right) and not are_calls_named_otherwise(left, right)
+    return not is_as_said or are_roles_spelled_otherwise(left, right)
+
+
 def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
     """Whether the two have another request or another answer, or one that ended otherwise."""
     answers = [said_in((each.answer,)) if each.answer is not None else [] for each in (reading, other)]

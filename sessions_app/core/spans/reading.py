@@ -188,8 +188,15 @@ class Reading:
     # The operation as a whole, mostly of agents and chains.
     input: JsonValue = None
     output: JsonValue = None
+    is_input_told_otherwise: bool = False
+    """Whether an agent's or a chain's span tells it twice, and not alike. Likewise `is_output_told_otherwise`."""
+    is_output_told_otherwise: bool = False
     conversation: tuple[ChatMessage, ...] | None = None
     """All messages of a run that its own span carries."""
+    initial: tuple[ChatMessage, ...] | None = None
+    """The messages with which its own span says that a run began."""
+    is_conversation_told_otherwise: bool = False
+    """Whether the span tells twice, and not alike, how the run began or what it went through."""
     earlier: tuple[ChatMessage, ...] | None = None
     """Those of earlier runs, with which an agent's run went on."""
     has_varying_instructions: bool = False

@@ -10,7 +10,7 @@ from sessions_app.core.conventions.genai.requests import count_of
 from sessions_app.core.conventions.genai.said import Said
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.provider_messages import messages_of
+from sessions_app.core.spans.provider_messages import messages_in_state
 from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart
 
 _Messages = tuple[ChatMessage, ...]
@@ -32,7 +32,8 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
         reading.has_varying_instructions = said.raw("pydantic_ai.variable_instructions") is True
         reading.conversation = _all_messages(said) or _together(asked, answer)
         reading.summary = answer if _sums_up(answer) else None
-        _add_states(reading, _in_state(begun), _in_state(ended))
+        reading.initial = asked
+        _add_states(reading, messages_in_state(begun), messages_in_state(ended))
     else:
         reading.summary = _all_parts(asked, answer)
 
@@ -42,11 +43,8 @@ def _add_states(reading: Reading, begun: _Messages | None, ended: _Messages | No
     last = ended[-1] if ended and ended[-1].role == "assistant" else None
     reading.input = _newest_prompt(begun) or reading.input
     reading.output = _text(last) or reading.output
+    reading.initial = reading.initial or begun
     reading.conversation = reading.conversation or ended
-
-
-def _in_state(state: JsonValue) -> _Messages | None:
-    return messages_of(state.get("messages")) if isinstance(state, dict) else None
 
 
 def _first(values: Iterable[JsonValue]) -> JsonValue:

@@ -10,7 +10,7 @@ from sessions_app.core.conventions.wrapped_tools import Unwrapped
 from sessions_app.core.embedded_json import is_shallow
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.provider_messages import last_words, messages_of, request_of, response_of
+from sessions_app.core.spans.provider_messages import last_words, messages_in_state, request_of, response_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, TextPart
 
 
@@ -54,9 +54,4 @@ def add_whole(reading: Reading, given: JsonValue, said: JsonValue, is_run: bool)
     if is_run:
         reading.input = last_words(first_argument(given), "user")
         reading.output = last_words(unwrapped_output(said), "assistant")
-        reading.conversation = _conversation(said) or None
-
-
-def _conversation(said: JsonValue) -> tuple[ChatMessage, ...] | None:
-    """The messages in the state that a LangGraph agent ends with."""
-    return messages_of(said.get("messages")) if isinstance(said, dict) else None
+        reading.initial, reading.conversation = messages_in_state(given), messages_in_state(said)

@@ -20,10 +20,10 @@ from sessions_app.core.conventions.mlflow.model import CONVENTION, embedding_rea
 from sessions_app.core.conventions.mlflow.tool import retrieval_reading, tool_reading
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, identifier
 from sessions_app.core.conventions.steering import is_steering
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.spans.attributes import Read, error_of
-from sessions_app.core.spans.provider_messages import last_words, messages_of
-from sessions_app.core.spans.reading import ChatMessage, Reading, ReadingKind
+from sessions_app.core.spans.provider_messages import last_words, messages_in_state
+from sessions_app.core.spans.reading import Reading, ReadingKind
 from sessions_app.core.spans.span import Span
 
 
@@ -86,18 +86,15 @@ def _nothing(said: Read, span: Span) -> Reading:
 def _whole(said: Read, span: Span) -> Reading:
     """An agent or a chain."""
     inputs, outputs = said.json("mlflow.spanInputs"), said.json("mlflow.spanOutputs")
+    is_run = span.parent_id is None
     return Reading(
         convention=CONVENTION,
         name=_text(said, "mlflow.spanFunctionName"),
         input=last_words(inputs, "user"),
         output=last_words(outputs, "assistant"),
-        conversation=_state(outputs) if span.parent_id is None else None,
+        initial=messages_in_state(inputs) if is_run else None,
+        conversation=messages_in_state(outputs) if is_run else None,
     )
-
-
-def _state(value: JsonValue) -> tuple[ChatMessage, ...] | None:
-    """The messages of a LangGraph agent's state."""
-    return messages_of(value.get("messages")) if isinstance(value, dict) else None
 
 
 _READERS: dict[str, Callable[[Read, Span], Reading]] = {

@@ -18,7 +18,8 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text, error_of
-from sessions_app.core.spans.reading import Reading, ReadingKind, ToolDefinition
+from sessions_app.core.spans.provider_messages import messages_in_state
+from sessions_app.core.spans.reading import ChatMessage, Reading, ReadingKind, ToolDefinition
 from sessions_app.core.spans.span import Span
 
 CONVENTION = "openinference"
@@ -113,7 +114,7 @@ def _fields(read: Read, kind: ReadingKind, whole: _Whole, span: Span) -> dict[st
         case "embedding":
             return {**around, **embedding_fields(read)}
         case _:
-            return {**around, "conversation": _conversation(read)}
+            return {**around, **_conversation(read, whole, span)}
 
 
 def _is_preparation(fields: dict[str, Any], whole: _Whole, span: Span) -> bool:
@@ -153,8 +154,14 @@ def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     }
 
 
-def _conversation(read: Read) -> Any:
-    """Only where the span carries the end of it too."""
+def _conversation(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
+    """Of the run's own span also the messages in the states of a LangGraph agent."""
+    states = (whole.input, whole.output) if span.parent_id is None else ()
+    begun, ended = map(messages_in_state, states or (None, None))
+    return {"initial": begun, "conversation": _told_to_its_end(read) or ended}
+
+
+def _told_to_its_end(read: Read) -> tuple[ChatMessage, ...] | None:
     if not any(name.startswith("llm.output_messages.") for name in read.names()):
         return None
     answer = answer_of(read.under("llm.output_messages."), is_choice=False)

@@ -17,6 +17,7 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text, error_of
+from sessions_app.core.spans.provider_messages import messages_in_state
 from sessions_app.core.spans.reading import Reading, ReadingKind, ToolDefinition
 from sessions_app.core.spans.span import Span
 
@@ -139,11 +140,16 @@ def _arguments(asked: JsonValue) -> tuple[JsonValue, str | None]:
 def _own_fields(read: Read, kind: ReadingKind | None) -> dict[str, Any]:
     """Workflows, agents and tasks."""
     name = read.text("traceloop.entity.name") or (read.text("traceloop.workflow.name") if kind == "chain" else None)
+    asked = _asked(read.json("traceloop.entity.input"))
+    answered = _inside(read.json("traceloop.entity.output"), "outputs")
+    is_run = read.text("traceloop.span.kind") == "workflow"
     return {
         "name": name,
         "agent_name": name if kind == "agent" else None,
-        "input": _asked(read.json("traceloop.entity.input")),
-        "output": _inside(read.json("traceloop.entity.output"), "outputs"),
+        "input": asked,
+        "initial": messages_in_state(asked) if is_run else None,
+        "output": answered,
+        "conversation": messages_in_state(answered) if is_run else None,
     }
 
 

@@ -55,6 +55,7 @@ def agent_reading(said: Read, span: Span) -> Reading:
         provider=_provider(said),
         settings=_settings(said),
         input=prompt if newest is None else newest,
+        initial=request.messages if request else None,
         output=said.text(*_TEXT) or said.json(*_OBJECT),
         finish_reason=said.text("ai.response.finishReason", "ai.finishReason"),
     )

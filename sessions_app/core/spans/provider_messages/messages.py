@@ -43,6 +43,11 @@ def messages_of(value: JsonValue) -> tuple[ChatMessage, ...] | None:
     return tuple(_joined(said, is_piece) if any(is_piece) else chain.from_iterable(said))
 
 
+def messages_in_state(value: JsonValue) -> tuple[ChatMessage, ...] | None:
+    """Those in the state of a LangGraph agent, `{"messages": []}`, whatever else it holds."""
+    return messages_of(value.get("messages")) if isinstance(value, dict) else None
+
+
 def last_words(value: JsonValue, role: Role) -> JsonValue:
     """The text of the last message, where the value is nothing but messages (as the state of a LangGraph agent is)
     and that one is of this role; any other value as it is."""
