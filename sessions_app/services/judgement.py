@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from typing import Any
 
 from django.conf import settings
 
@@ -21,9 +22,11 @@ from sessions_app.models import Project
 def rules(project: Project) -> Rules:
     """The detectors' rules with what this installation set, and then what the project did."""
     own = json.loads(project.anomaly_rules or "{}")
-    if "error_words" in own:
-        own["error_words"] = tuple(own["error_words"])
-    return replace(usual_rules(), **own)
+    return replace(usual_rules(), **{name: _hashable(value) for name, value in own.items()})
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def usual_rules() -> Rules:

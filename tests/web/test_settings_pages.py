@@ -2,20 +2,28 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from sessions_app.models import Project
+from sessions_app.core.judge.anomalies.detectors import RULES
+from sessions_app.models import Project, Run
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import create_key
 from tests.builders import make_record, make_tool_step, post_run
-from tests.web.making import client_of, make_project, make_user
+from tests.web.making import client_of, make_project, make_user, match
 from tests.web.records import load_record
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/settings/anomalies"
-TYPED = {"max_tool_calls": "2", "slow_step_s": "1.5", "error_words": "leider\n schade \n\nleider"}
+TYPED = {
+    "max_tool_calls": "2",
+    "slow_step_s": "1.5",
+    "error_words": "leider\n schade \n\nleider",
+    "on": list(RULES),
+}
 
 
 @pytest.fixture
@@ -112,6 +120,30 @@ def test_limits_that_cannot_be_are_refused_and_stay_typed(ann, shop, wrong):
     assert answer.status_code == 422
     assert next(iter(wrong.values())) in answer.content.decode()
     assert shop.anomaly_rules == ""
+
+
+def test_a_rule_that_is_switched_off_finds_nothing_from_then_on(ann, shop):
+    ann.post(ADDRESS, TYPED | {"on": [code for code in RULES if code != "slow_step"]})
+
+    assert {"many_tool_calls", "error_words"} <= set(codes("r1"))
+    assert "slow_step" not in codes("r2")
+    page = ann.get(ADDRESS).content.decode()
+    assert "checked" not in match(r'<input type="checkbox"[^>]*value="slow_step"([^>]*)>', page)
+    assert "checked" in match(r'<input type="checkbox"[^>]*value="no_answer"([^>]*)>', page)
+
+
+def test_a_rule_says_in_how_many_runs_of_the_last_30_days_it_fired(ann, shop):
+    """A rule that finds three things in a run fired in one run."""
+    ann.post(ADDRESS, TYPED)
+    for run_id in ("r1", "r2", "r3"):
+        codes(run_id)
+    Run.objects.filter(run_id="r3").update(received_at=timezone.now() - timedelta(days=31))
+
+    page = ann.get(ADDRESS).content.decode()
+
+    assert "the 2 newest runs" in page
+    assert re.search(r'q=anomaly%3Aslow_step&amp;range=30d">2 runs<', page)
+    assert "q=anomaly%3Ano_answer" not in page
 
 
 def test_members_change_no_rules(shop):

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from sessions_app.core.judge.anomalies.anomaly import Rules
 from sessions_app.core.judge.anomalies.detectors import RULES
 from sessions_app.models import Project
+from sessions_app.queries.fired_rules import FiredRules, fired_rules
 from sessions_app.services.judgement import rules, save_rules, usual_rules
 from sessions_app.web.access import project_page
 
 MOST_WORDS = 50
+LOOKED_BACK = timedelta(days=30)
 
 
 class OddForm(forms.Form):
     max_tool_calls = forms.IntegerField(min_value=1, max_value=1_000_000)
     slow_step_s = forms.FloatField(min_value=0.001, max_value=1_000_000)
     error_words = forms.CharField(required=False, max_length=4_000, widget=forms.Textarea)
+    on = forms.MultipleChoiceField(required=False, choices=[(code, code) for code in RULES])
 
     def clean_error_words(self) -> tuple[str, ...]:
         words = tuple(
@@ -40,6 +45,7 @@ class OddForm(forms.Form):
             max_tool_calls=said["max_tool_calls"],
             slow_step_ms=said["slow_step_s"] * 1000,
             error_words=said["error_words"],
+            off=tuple(code for code in RULES if code not in said["on"]),
         )
 
 
@@ -52,12 +58,14 @@ def anomalies(request: HttpRequest, project: Project) -> HttpResponse:
         save_rules(project, usual_rules() if "usual" in request.POST else form.rules())
         messages.info(request, "Saved. The rules apply to what arrives from now on.")
         return redirect("anomaly_rules", project.slug)
+    fired = fired_rules(project, timezone.now() - LOOKED_BACK)
     facts = {
         "project": project,
         "section": "settings",
         "settings_page": "anomalies",
         "form": form,
-        "all_rules": RULES,
+        "all_rules": _rows(form, fired),
+        "fired": fired,
         "has_own": bool(project.anomaly_rules),
     }
     status = 422 if request.method == "POST" else 200
@@ -66,4 +74,15 @@ def anomalies(request: HttpRequest, project: Project) -> HttpResponse:
 
 def _typed(odd: Rules) -> dict[str, object]:
     words = "\n".join(odd.error_words)
-    return {"max_tool_calls": odd.max_tool_calls, "slow_step_s": f"{odd.slow_step_ms / 1000:g}", "error_words": words}
+    return {
+        "max_tool_calls": odd.max_tool_calls,
+        "slow_step_s": f"{odd.slow_step_ms / 1000:g}",
+        "error_words": words,
+        "on": [code for code in RULES if code not in odd.off],
+    }
+
+
+def _rows(form: OddForm, fired: FiredRules) -> list[tuple[str, str, bool, int]]:
+    """Code, words, whether it is on, and in how many runs it found something."""
+    on = form["on"].value() or []
+    return [(code, words, code in on, fired.by_code.get(code, 0)) for code, words in RULES.items()]

@@ -67,6 +67,8 @@ class Rules:
     max_tool_calls: int = 10
     error_words: tuple[str, ...] = ("error", "sorry", "unable", "failed", "can't")
     slow_step_ms: float = 30_000
+    off: tuple[str, ...] = ()
+    """Codes of rules that find nothing."""
 
 
 def first_odd_step(anomalies: Iterable[Anomaly]) -> int | None:

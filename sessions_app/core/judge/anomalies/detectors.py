@@ -32,7 +32,7 @@ from sessions_app.core.shared_values import shared_values
 @shared_values()
 def find_anomalies(run: Run, rules: Rules = Rules()) -> list[Anomaly]:
     """What went wrong stands before what may be as it was meant, and that before mere notes."""
-    found = [each for detect in DETECTORS for each in detect(run, rules)]
+    found = [each for detect in DETECTORS for each in detect(run, rules) if each.code not in rules.off]
     return sorted(found, key=lambda each: (each.level != "warning", each.weight))
 
 
@@ -68,11 +68,10 @@ DETECTORS: tuple[Detector, ...] = (
 
 
 RULES: dict[str, str] = {
-    "many_tool_calls": "The run made more tool calls than the limit above; "
-    "a note where no two were alike and none failed.",
+    "many_tool_calls": "The run made more tool calls than this; a note where no two were alike and none failed.",
     "duplicate_call": "A tool was called again with the same arguments; "
     "a note where the first call failed, or where what it reads has changed.",
-    "error_words": "The answer holds one of the words above; a note.",
+    "error_words": "The answer holds one of these words; a note.",
     "no_answer": "The run ended without an answer.",
     "empty_result_retried": "A call that found nothing was made again with the same arguments.",
     "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
@@ -94,6 +93,6 @@ RULES: dict[str, str] = {
     "spans_under_one_id": "Two spans came with one id and different contents.",
     "spans_lost": "Spans around steps never came.",
     "finish_order": "Parallel calls finished in another order than they were made; a note.",
-    "slow_step": "A step took longer than the limit above; a note.",
+    "slow_step": "A step took longer than this; a note.",
 }
 """What each code of an anomaly means."""
