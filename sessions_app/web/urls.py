@@ -93,6 +93,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("settings", project_views.settings, name="project_settings"),
     path("settings/name", project_views.rename, name="rename_project"),
     path("settings/prices", price_views.prices, name="prices"),
+    path("settings/prices/list", price_views.take_list_price, name="take_list_price"),
     path("settings/prices/<int:price>/delete", price_views.delete, name="delete_price"),
     path("settings/models", model_views.models, name="models"),
     path("settings/models/<int:model>/test", model_views.test, name="test_model"),

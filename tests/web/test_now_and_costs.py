@@ -1,5 +1,6 @@
 """What needs somebody now, and what runs cost."""
 
+import html
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -324,6 +325,26 @@ def test_models_in_use_without_a_price_are_offered(bob, shop):
     page = bob.get("/p/shop/settings/prices").content.decode()
     assert "Every model in use has a price." in page
     assert "?model=" not in page
+
+
+def test_one_click_takes_the_list_price_of_a_model_and_stays_on_the_page(bob, shop):
+    send(shop, "r1", model_step("gpt-4o"))
+    assert "Use list price" in bob.get("/p/shop/costs").content.decode()
+
+    answer = bob.post("/p/shop/settings/prices/list?range=7d", {"model": "gpt-4o"}, follow=True)
+
+    page = html.unescape(answer.content.decode())
+    assert answer.redirect_chain == [("/p/shop/costs?range=7d", 302)]
+    assert "gpt-4o now costs $2.50 in and $10.00 out per million tokens, as listed in genai-prices " in page
+    assert "Use list price" not in page
+    assert [(price.model, price.input_price) for price in ModelPrice.objects.all()] == [("gpt-4o", Decimal("2.5"))]
+
+
+def test_a_model_without_a_known_list_price_leads_to_the_form(bob, shop):
+    answer = bob.post("/p/shop/settings/prices/list", {"model": "own-model-7"}, follow=True)
+
+    assert "No public list price" in answer.content.decode()
+    assert not ModelPrice.objects.exists()
 
 
 def test_a_known_model_is_offered_with_its_list_price(bob, shop):

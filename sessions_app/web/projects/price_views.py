@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions_app.core.pricing import Cost
@@ -18,6 +20,8 @@ from sessions_app.queries.prices import list_of, prices_of
 from sessions_app.queries.sessions import Span
 from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs
 from sessions_app.services.prices import list_price
+from sessions_app.templatetags.money import dollars
+from sessions_app.templatetags.recorded import visible
 from sessions_app.web.access import project_page
 from sessions_app.web.errors.views import forbidden
 
@@ -75,6 +79,22 @@ def _offered(model: str) -> dict[str, Any]:
         "source": found.source,
         "pricing_page": found.page,
     }
+
+
+@require_POST
+@project_page("admin")
+def take_list_price(request: HttpRequest, project: Project) -> HttpResponse:
+    """One click on the page of costs; a model without a known list price leads to the form."""
+    model = request.POST.get("model", "").replace("\x00", "")[:200]
+    found = list_price(model) if model else None
+    if found is None:
+        return redirect(f"{reverse('prices', args=[project.slug])}?{urlencode({'model': model})}")
+    amounts = {"input_price": found.input_price, "output_price": found.output_price}
+    ModelPrice.objects.update_or_create(project=project, model=model, since=None, defaults=amounts)
+    priced = f"{dollars(found.input_price)} in and {dollars(found.output_price)} out per million tokens"
+    source = f"as listed in {found.source}. Check it against your contract."
+    messages.info(request, f"{visible(model)} now costs {priced}, {source}")
+    return redirect(f"{reverse('costs', args=[project.slug])}?{request.GET.urlencode()}".rstrip("?"))
 
 
 @require_POST
