@@ -357,6 +357,8 @@ class Fixture:
     """For what its tool had it wait until code settled it while the run went on."""
     waits_with: JsonValue = None
     """What the tool said to whoever is to approve or to answer the call; known where `tool_ran` is."""
+    reveals: tuple[str, ...] = ()
+    """Hidden tools that the answer let the model call."""
 
     @property
     def ended_before_tool(self) -> bool:
@@ -402,6 +404,9 @@ HTTP_TOLD = "http_told"
 MESSAGES = "pydantic-ai-messages"
 """The source format of Pydantic AI's own dumps."""
 SESSION_FILE, OPENAI_ITEMS = "session-file", "openai-agents-items"
+SAVED_MESSAGES = (SESSION_FILE, MESSAGES)
+"""Formats that hold messages of Pydantic AI and nothing beside them: not what was offered with a request, nor where a
+turn begins."""
 """The source formats of what a short script around an agent saves: the input stands beside the messages."""
 EMPTY_REQUEST = "empty_request"
 """Marks a model's step whose request was recorded, and has no message."""
@@ -522,6 +527,12 @@ def is_of_library_recorder(run: Run) -> bool:
     """Whether one of our recorders for a library wrote it: it says of each call who asked for it, and how it ended.
     A loop of one's own may name the library as well."""
     return run.agent.framework in (PYDANTIC_AI, OPENAI_AGENTS) and "recorder" in run.extra
+
+
+def last_history(run: Run) -> History | None:
+    """All messages of the run; those of its last request where it was not recorded with which it ended."""
+    asked = (call.history for _, call in reversed(main_model_calls(run)) if call.history)
+    return run.final or next(asked, None)
 
 
 def main_model_calls(run: Run) -> list[tuple[Step, ModelCall]]:

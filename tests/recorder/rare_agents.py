@@ -47,6 +47,67 @@ from tests.recorder.scenarios import PNG, Play, Refund, Scripted, call, says, su
 LOOKUP = call("lookup_order", {"order_id": "ORD-1"}, "a")
 
 
+# --- what the loop tells the model of itself ---------------------------------------------------
+
+
+def effort_that_changes() -> Play:
+    settings: Any = lambda ctx: {"thinking": "low" if ctx.run_step < 2 else "high"}  # noqa: E731
+    return Play(support_agent(says(LOOKUP), says("Fine."), model_settings=settings), "Where?")
+
+
+def instructions_that_are_appended() -> Play:
+    agent = support_agent(says(LOOKUP), says("Fine."))
+
+    @agent.instructions(on_change="append", name="step")
+    def step(ctx: RunContext[None]) -> str:
+        return f"Step {ctx.run_step}."
+
+    return Play(agent, "Where?")
+
+
+def tool_that_reveals_another() -> Play:
+    hidden: FunctionToolset[None] = FunctionToolset()
+
+    @hidden.tool_plain(defer_loading=True)
+    def cancel_order(order_id: str) -> str:
+        return f"cancelled {order_id}"
+
+    cancel = call("cancel_order", {"order_id": "ORD-1"}, "b")
+    agent = support_agent(says(call("unlock", {}, "a")), says(cancel), says("Done."), toolsets=[hidden])
+
+    @agent.tool_plain
+    def unlock() -> ToolReturn:
+        return ToolReturn("unlocked", tools=["cancel_order"])
+
+    return Play(agent, "Cancel it")
+
+
+def tool_that_is_called_before_it_is_there() -> Play:
+    tools: FunctionToolset[None] = FunctionToolset()
+
+    @tools.tool_plain
+    def late(n: int) -> int:
+        return n
+
+    @tools.tool_plain
+    def early(n: int) -> int:
+        return n
+
+    offered = tools.filtered(lambda ctx, tool: tool.name == "early" or ctx.run_step > 1)
+    answers = says(call("late", {"n": 1}, "a")), says(call("late", {"n": 2}, "b")), says("Done.")
+    return Play(Agent(Scripted(*answers), name="shop", toolsets=[offered]), "Go")
+
+
+def text_that_is_no_output_between_two_outputs() -> Play:
+    bad, good = (call("final_result", {"order_id": "ORD-1", "amount": n}, f"o{n}") for n in ("all", 2))
+    answers = says(bad), says("all of it"), says(good)
+    return Play(support_agent(*answers, output_type=Refund, retries={"output": 3}), "Refund?")
+
+
+def nothing_where_an_image_would_do() -> Play:
+    return Play(support_agent(says(), says("Fine."), output_type=[str, BinaryImage]), "Draw")
+
+
 # --- errors and histories ----------------------------------------------------------------------
 
 
@@ -679,7 +740,9 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     prompt_behind_a_call_that_nobody_decided,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
     hidden_tool, hidden_tool_that_is_looked_for, tools_that_run_at_the_provider, tool_that_the_provider_looks_for,
-    hidden_tool_that_a_search_of_the_team_finds, fallback_model, calls_without_ids, one_id_for_two_calls,
+    hidden_tool_that_a_search_of_the_team_finds, effort_that_changes, tool_that_reveals_another,
+    tool_that_is_called_before_it_is_there, text_that_is_no_output_between_two_outputs,
+    nothing_where_an_image_would_do, fallback_model, calls_without_ids, one_id_for_two_calls,
     arguments_of_many_levels_as_text,
 )  # fmt: skip
 JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
@@ -691,5 +754,6 @@ JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
     output_call_that_a_hook_refuses: (2, "message_from_code"),
     request_that_a_hook_refuses: (2, "model_answer_missing"),
     toolset_made_anew_at_each_request: (2, "message_from_code"),
+    instructions_that_are_appended: (2, "message_from_code"),
 }
 """The last step that replays, and the reason."""

@@ -164,11 +164,11 @@ def reenact(fixture: Fixture) -> Any:
         raise validation_error(call.tool_name, value) if is_invalid else ModelRetry(str(value))
     if call.outcome == "crashed" or (fixture.error is not None and call.result is None):
         raise RecordedError(fixture.error or ErrorInfo(type=None, message=None))
-    if call.metadata is None and call.content is None:
+    if call.metadata is None and call.content is None and not fixture.reveals:
         return value
     content = load_prompt(call.content.value) if call.content else None
     metadata = deepcopy(call.metadata.value) if call.metadata else None
-    return ToolReturn(return_value=value, content=content, metadata=metadata)
+    return ToolReturn(return_value=value, content=content, metadata=metadata, tools=list(fixture.reveals) or None)
 
 
 def _value(result: Payload) -> Any:

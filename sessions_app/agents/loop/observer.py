@@ -28,7 +28,7 @@ from sessions_app.agents.loop.native_tools import FirstNativeTools
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
 from sessions_app.agents.loop.transcript import Transcript
-from sessions_app.core.history import History, messages, nodes
+from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureBook, RefusedOutput
 from sessions_app.core.replay.outputs import typed_output
@@ -233,10 +233,9 @@ class Observer(AbstractCapability[None]):
         return History(answer.history, answer.response)
 
     def _has_other_turns(self, ctx: RunContext[None], planned: PlannedAnswer) -> bool:
-        """Whether the first request tells of other earlier turns than the run was started with."""
+        """Whether the first request tells of other earlier turns than the run was started with. The library itself puts
+        some in order before it begins."""
         if self._is_told or self._model.cursor > 0 or self._prior is None or planned.history is None:
-            return False
-        if any(node == self._prior for node in nodes(planned.history)):
             return False
         return bool(load_messages(messages(planned.history))[:-1] != ctx.messages[:-1])
 

@@ -297,7 +297,15 @@ def _allows_text(plan: ReplayPlan) -> bool:
     parameters = _first_parameters(plan)
     if parameters.get("output_mode") in ("auto", "native", "prompted", "image"):
         return False
-    return bool(parameters.get("allow_text_output", plan.run.source_format == SPANS or not _output_tools(plan)))
+    is_likely = plan.run.source_format == SPANS or not _output_tools(plan) or _was_text_refused(plan)
+    return bool(parameters.get("allow_text_output", is_likely))
+
+
+def _was_text_refused(plan: ReplayPlan) -> bool:
+    """Whether a text was tried as the output: the loop itself refuses one where none is allowed."""
+    told = (part for answer in plan.answers for part in (answer.newest or {}).get("parts") or [])
+    refused = (part.get("retry") or {} for part in told if part.get("part_kind") == "retry-feedback")
+    return any(retry.get("cause") != "no_output" for retry in refused)
 
 
 def _may_wait(plan: ReplayPlan) -> bool:

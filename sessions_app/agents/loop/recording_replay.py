@@ -30,6 +30,7 @@ from sessions_app.agents.loop.outcomes import (
 )
 from sessions_app.agents.loop.rebuild import Start, rebuild_agent, recorded_start
 from sessions_app.agents.loop.replay_model import ReplayModel
+from sessions_app.agents.loop.saved_messages import SavedMessagesObserver
 from sessions_app.agents.loop.stage import RecordedStage, Stage
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.fork.stops import Stops
@@ -40,6 +41,7 @@ from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
+from sessions_app.core.replay.changes_told import tells_of_changes
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude, limit_facts, limit_place
 from sessions_app.core.replay.error_words import as_recorded
 from sessions_app.core.replay.fixture_book import FixtureBook
@@ -49,7 +51,7 @@ from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.replay.proof import TAKEN
 from sessions_app.core.replay.told_twice import other_instructions
-from sessions_app.core.run import SPANS, USAGE_LIMITS, ErrorInfo, ModelCall, Run, broke_off_at
+from sessions_app.core.run import SAVED_MESSAGES, SPANS, USAGE_LIMITS, ErrorInfo, ModelCall, Run, broke_off_at
 
 Progress = Callable[[int, int], None]
 
@@ -137,10 +139,20 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         not_captured=frozenset(transcript.tally.not_captured or ()),
         rewritten=transcript.rewritten,
         taken_parameters=tuple(_taken_parameters(plan)),
-        taken_instructions=_taken_instructions(plan),
+        taken_words=tuple(_taken_words(plan)),
         has_taken_feedback=transcript.has_taken_feedback,
     )
     return conclude(played, facts)
+
+
+def _taken_words(plan: ReplayPlan) -> Iterator[str]:
+    instructions = _taken_instructions(plan)
+    if instructions is not None:
+        yield instructions
+    if plan.run.source_format in SAVED_MESSAGES and any(
+        tells_of_changes(answer.newest or {}) for answer in plan.answers
+    ):
+        yield f"what the model was told of other tools, instructions or settings was {TAKEN}"
 
 
 def _taken_instructions(plan: ReplayPlan) -> str | None:
@@ -168,9 +180,7 @@ def _observer(
         return OpenAIObserver(plan, model, stage, transcript, book)
     if is_of_another_loop(plan.run):
         return OtherLoopObserver(model, stage, transcript, book)
-    of_library = FoundToolsObserver if plan.run.source_format == SPANS else Observer
-    made = of_library if are_new_tools_told(plan.run) else UntoldToolsObserver
-    return made(
+    return _of_library(plan.run)(
         model,
         stage,
         transcript,
@@ -179,6 +189,14 @@ def _observer(
         is_unchecked=bool(plan.run.agent.output_unchecked),
         is_told=is_of_recorder(plan.run),
     )
+
+
+def _of_library(run: Run) -> type[Observer]:
+    if run.source_format in SAVED_MESSAGES:
+        return SavedMessagesObserver
+    if not are_new_tools_told(run):
+        return UntoldToolsObserver
+    return FoundToolsObserver if run.source_format == SPANS else Observer
 
 
 def replay_model(

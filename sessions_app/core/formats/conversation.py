@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 
 from sessions_app.core.formats.fields import (
     as_array,
@@ -97,6 +98,9 @@ def run_from_messages(messages: list[Message], *, run_id: str, source_format: st
     )
 
 
+_ANSWERS = ("tool-return", "retry-prompt")
+
+
 # --- steps -------------------------------------------------------------------------------------
 
 
@@ -115,8 +119,9 @@ class _Walk:
 
     def __post_init__(self) -> None:
         self.history = extend(None, (m.payload for m in self.prior))
-        if self.prior and self.prior[-1].is_response:
-            self._open(self.prior[-1], parent=None)
+        behind = list(takewhile(lambda message: not message.is_response, reversed(self.prior)))
+        if len(behind) < len(self.prior):
+            self._open(self.prior[-1 - len(behind)], parent=None, settled=_answered_in(behind))
             self.carried_over = dict(self.open_calls)
 
     def take(self, message: Message) -> None:
@@ -142,8 +147,11 @@ class _Walk:
         self.open_calls.clear()
         self._open(message, parent=index)
 
-    def _open(self, message: Message, parent: int | None) -> None:
+    def _open(self, message: Message, parent: int | None, *, settled: frozenset[str] = frozenset()) -> None:
+        """The calls of an answer, but for those that were settled before this run began."""
         for part, slice_ in _parts_with_slices(message, "tool-call"):
+            if part.get("tool_call_id") in settled:
+                continue
             call = ToolCall(
                 tool_name=_name(part.get("tool_name")) or "tool",
                 call_id=_name(part.get("tool_call_id")),
@@ -155,7 +163,7 @@ class _Walk:
 
     def _answers_of_tools(self, message: Message) -> None:
         answered = []
-        for part, slice_ in _parts_with_slices(message, "tool-return", "retry-prompt"):
+        for part, slice_ in _parts_with_slices(message, *_ANSWERS):
             position = self._position_of(part)
             if position is not None:
                 step = self.steps[position]
@@ -178,8 +186,11 @@ class _Walk:
         return self.open_calls.pop(named[0][0]) if named else None
 
     def _attach_content(self, message: Message, answered: list[int]) -> None:
-        """User parts beside tool answers are what tools sent along; they stand in the tools' order."""
+        """User parts beside tool answers are what tools sent along; they stand in the tools' order. The last of those
+        beside what the run was resumed with is its own prompt."""
         contents = [slice_ for _, slice_ in _parts_with_slices(message, "user-prompt")]
+        if any(self.steps[position].parent is None for position in answered):
+            contents = contents[:-1]
         for position, slice_ in zip(reversed(answered), reversed(contents), strict=False):
             step = self.steps[position]
             assert isinstance(step.call, ToolCall)
@@ -214,6 +225,12 @@ def _model_call(message: Message, history: History | None) -> ModelCall:
         input_tokens=_count(usage.get("input_tokens")),
         output_tokens=_count(usage.get("output_tokens")),
     )
+
+
+def _answered_in(messages: list[Message]) -> frozenset[str]:
+    """Ids of the calls that they answer."""
+    parts = (part for message in messages for part in message.parts_of(*_ANSWERS))
+    return frozenset(call_id for part in parts if (call_id := _name(part.get("tool_call_id"))) is not None)
 
 
 def _answered(call: ToolCall, part: JsonObject, slice_: JsonSlices) -> ToolCall:
@@ -268,10 +285,12 @@ def _begins_turn(before: Message, message: Message) -> bool:
 
 
 def _input(own: list[Message]) -> Payload | None:
-    for message in own[:1]:
-        for _, slice_ in _parts_with_slices(message, "user-prompt"):
-            return _slice_payload(slice_, "content", null_is_value=False)
-    return None
+    """The prompt of the first message; beside answers of tools it stands last."""
+    prompts = [slice_ for message in own[:1] for _, slice_ in _parts_with_slices(message, "user-prompt")]
+    if not prompts:
+        return None
+    place = -1 if own[0].parts_of(*_ANSWERS) else 0
+    return _slice_payload(prompts[place], "content", null_is_value=False)
 
 
 def _instructions(own: list[Message]) -> str | None:

@@ -34,9 +34,8 @@ from sessions_app.core.run import (
     EMPTY_REQUEST,
     EXCHANGES,
     GRAPHS,
-    MESSAGES,
     OPENAI_ITEMS,
-    SESSION_FILE,
+    SAVED_MESSAGES,
     ModelCall,
     Run,
     Step,
@@ -48,8 +47,6 @@ from sessions_app.core.run import (
 from sessions_app.core.unplayed import lost_spans
 
 _ANSWERS = ("tool-return", "retry-prompt")
-_SAVED = (SESSION_FILE, MESSAGES)
-"""Formats that hold messages and nothing beside them that says where a turn begins."""
 _LOOK_BACK = 8
 """Messages that one turn adds at most."""
 
@@ -204,7 +201,9 @@ def _says_that_nobody_asked(run: Run, before: ModelCall | None, step: Step, call
         return f"Nobody asked for the answer of {step_name(step)}: no message comes before it." if begins else None
     if ends_at_answer(call) and not is_of_recorder(run) and run.deferred is None and not _is_written_anew(run, step):
         return f"The request of {step_name(step)} ends with words of the model: nobody asked for its answer."
-    must_ask = run.source_format == EXCHANGES or (run.source_format in _SAVED and before and _is_last_answer(before))
+    must_ask = run.source_format == EXCHANGES or (
+        run.source_format in SAVED_MESSAGES and before and _is_last_answer(before)
+    )
     if must_ask and not _says_something(call.history):
         return f"The request of {step_name(step)} holds no message of a user."
     return None
@@ -217,7 +216,7 @@ def _is_written_anew(run: Run, step: Step) -> bool:
 
 
 def _is_saved_prompt(run: Run) -> bool:
-    return run.source_format in _SAVED and run.input is not None
+    return run.source_format in SAVED_MESSAGES and run.input is not None
 
 
 def _is_last_answer(call: ModelCall) -> bool:
@@ -226,25 +225,35 @@ def _is_last_answer(call: ModelCall) -> bool:
 
 def _answered_out_of_turn(run: Run) -> Iterator[Reason]:
     """Saved messages that no loop makes: a request answers a call that comes later, or never, or that is answered
-    already. A history may begin behind its calls."""
+    already. Earlier turns may begin behind their calls."""
     ever = {str(part.get("tool_call_id")) for _, call in main_models(run) for part in calls_in(call)}
     begins = next((step.index for step, _ in main_models(run)), 0)
     asked: Counter[str] = Counter()
     told: Counter[str] = Counter()
-    for seen in seen_messages(run) if run.source_format in (*_SAVED, OPENAI_ITEMS) else ():
+    for seen in seen_messages(run) if run.source_format in (*SAVED_MESSAGES, OPENAI_ITEMS) else ():
         step = run.steps[seen.step - 1] if 0 < seen.step <= len(run.steps) else None
         asked.update(_ids(seen, "tool-call"))
         for call_id in _ids(seen, *_ANSWERS):
             told[call_id] = min(told[call_id], asked[call_id]) + 1
             is_early = call_id in ever and not asked[call_id]
-            if step is not None and told[call_id] > asked[call_id] and (is_early or step.index > begins):
+            if step is None or told[call_id] <= asked[call_id]:
+                continue
+            if is_early or step.index > begins:
                 yield _of_turn(run, step, is_early=is_early, is_again=bool(asked[call_id]))
+                return
+            if run.source_format in SAVED_MESSAGES:
+                yield _begun_behind_its_calls(run, step)
                 return
 
 
 def _ids(seen: SeenMessage, *kinds: str) -> list[str]:
     """Of calls, and of what is told of calls: a refused text has none."""
     return [str(part.get("tool_call_id")) for part in seen.parts_of(*kinds) if part.get("tool_name")]
+
+
+def _begun_behind_its_calls(run: Run, step: Step) -> Reason:
+    message = f"The request of {step_name(step)} answers a call, and the message that asks for it was not saved."
+    return reason_at(run, "calls_not_saved", message, step)
 
 
 def _of_turn(run: Run, step: Step, *, is_early: bool, is_again: bool) -> Reason:
@@ -273,7 +282,7 @@ def _asks_twice(call: ModelCall) -> bool:
 
 def _failed_with_a_result(run: Run) -> Iterator[Reason]:
     """A loop tells of a call that failed, or was denied, in words."""
-    for step, call in run.tool_calls if run.source_format in _SAVED else ():
+    for step, call in run.tool_calls if run.source_format in SAVED_MESSAGES else ():
         result = None if call.result is None else call.result.value
         if call.outcome in ("failed", "denied") and isinstance(result, (dict, list)):
             message = f"S{step_name(step)[1:]} failed or was denied, and yet is answered with a result."
@@ -282,7 +291,7 @@ def _failed_with_a_result(run: Run) -> Iterator[Reason]:
 
 
 def _is_saved_or_native(run: Run) -> bool:
-    return run.source_format in (*_SAVED, "native")
+    return run.source_format in (*SAVED_MESSAGES, "native")
 
 
 def _says_something(history: History) -> bool:

@@ -152,6 +152,7 @@ FIXES: dict[str, Fix] = {
     "begins_with_nothing": Fix(sentence="Start the run with a user message."),
     "input_contradicts": Fix(sentence="Set `input` to exactly what the run was started with."),
     "prompts_beside_input": Fix(sentence="Start the run with the earlier prompts in its input, or with their answers."),
+    "calls_not_saved": Fix(sentence="Save `all_messages()` of the run; `new_messages()` begins behind the open calls."),
     "prompt_missing": Fix(sentence="End each request with a message of a user or of a tool, and record it."),
     "attempt_as_step": Fix(sentence="Record one step for each request, with its failed attempts inside it."),
     "past_contradicted": Fix(

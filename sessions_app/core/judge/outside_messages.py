@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sessions_app.core.judge.last_calls import kinds_said
+from sessions_app.core.judge.last_calls import calls_in, kinds_said
 from sessions_app.core.judge.reading import (
     first_requests,
     is_of_recorder,
@@ -18,15 +18,19 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.rewriting import read_rewriting, sent_otherwise
-from sessions_app.core.run import EXCHANGES, ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import EXCHANGES, SAVED_MESSAGES, ModelCall, Run, Step, ToolCall
 
 
 def outside_messages(run: Run) -> Iterator[Reason]:
     if is_of_recorder(run):
         yield from _added_at_once(run)
         yield from _queued(run)
-        yield from _retries_from_outside(run)
         yield from _other_instructions(run)
+    if is_of_recorder(run) or run.source_format in SAVED_MESSAGES:
+        yield from _retries_from_outside(run)
+    if run.source_format in SAVED_MESSAGES:
+        yield from _refused_by_hooks(run)
+        yield from _hidden_tools(run)
     if run.is_told_by_others:
         yield from _beside_answers(run)
         yield from _behind_empty_answers(run)
@@ -116,6 +120,25 @@ def _who_put_it(step: Step) -> str:
     return "message_from_code" if read_rewriting(step) is None else "past_rewritten"
 
 
+def _refused_by_hooks(run: Run) -> Iterator[Reason]:
+    """Of answers with calls and of requests: between two answers the loop makes one request."""
+    for (asking, before), (step, call) in pairwise(main_models(run)):
+        added = (call.history.length if call.history else 0) - (before.history.length if before.history else 0)
+        if _is_refused_whole(run, asking, call) or added > 2:
+            message = f"The request of {step_name(step)} holds a message that code outside of the loop put there."
+            yield reason_at(run, "message_from_code", message, step)
+            return
+
+
+def _hidden_tools(run: Run) -> Iterator[Reason]:
+    """The library's search looks through tools that no message names before it finds them."""
+    for (asking, before), (step, _) in pairwise(main_models(run)):
+        if any(part.get("tool_kind") == "tool-search" for part in calls_in(before)):
+            message = f"The answer of {step_name(asking)} asks to search hidden tools, which were not saved."
+            yield reason_at(run, "tool_not_offered", message, step)
+            return
+
+
 def _is_refused_whole(run: Run, asking: Step | None, call: ModelCall) -> bool:
     """Whether a hook refused an answer with its calls, of which none was made."""
     at = None if asking is None else asking.index
@@ -136,9 +159,12 @@ def _retries_from_outside(run: Run) -> Iterator[Reason]:
 
 
 def _other_instructions(run: Run) -> Iterator[Reason]:
-    """Instructions that are said to stay as they are, and do not: a toolset may be made anew at each request."""
+    """Instructions that are said to stay as they are, and do not: a toolset may be made anew at each request. Others
+    are appended to what the model was told."""
     for (_, before), (step, call) in pairwise(main_models(run)):
-        if _lasting(before) != _lasting(call):
+        newest = seen_message(call.history.message, step=0) if call.history else None
+        is_appended = newest is not None and bool(newest.parts_of("instruction-delta"))
+        if is_appended or _lasting(before) != _lasting(call):
             message = f"The instructions of {step_name(step)} are others, and the record does not say what made them."
             yield reason_at(run, "message_from_code", message, step)
             return

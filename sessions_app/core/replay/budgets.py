@@ -7,16 +7,11 @@ anything, the budget must not be what ends a replay, so it is generous.
 
 from __future__ import annotations
 
-from sessions_app.core.history import History, messages
+from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import Run, main_model_calls
+from sessions_app.core.run import Run, last_history
 
 _GENEROUS = 50
-
-
-def _last_history(run: Run) -> History | None:
-    """Of a run whose last messages were not recorded."""
-    return next((call.history for _, call in reversed(main_model_calls(run)) if call.history), None)
 
 
 class Budgets:
@@ -27,7 +22,7 @@ class Budgets:
         self._output = run.agent.output_retries
         self._seen: dict[str | None, int] = {}
         self._of_unknown: int | None = None
-        for message in messages(run.final or _last_history(run)):
+        for message in messages(last_history(run)):
             self._read(message.value)
         for _, call in run.tool_calls:
             self._note(call.tool_name, call.retry)

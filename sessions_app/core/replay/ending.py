@@ -116,8 +116,8 @@ class Played:
     """Requests whose past was taken from the recording, for code had rewritten it that does not run; by their step."""
     taken_parameters: tuple[str, ...] = ()
     """What of them a rebuilt agent has from the recording."""
-    taken_instructions: str | None = None
-    """Which instructions stand nowhere but in their requests, where the rebuilt agent takes them from there."""
+    taken_words: tuple[str, ...] = ()
+    """What stands nowhere but in the requests, where the rebuilt agent takes it from there."""
     has_taken_feedback: bool = False
     """What a check of the output told the model was taken from the recording."""
     state: Part | None = None
@@ -552,7 +552,7 @@ def _requests(played: Played) -> Part:
         return not_comparable("; ".join(each for each in named if each is not None))
     missing = _unrecorded_requests(played.plan)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
-    ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
+    ours = kept_turns(run), _not_made_again(run), *played.taken_words, _of_checks(played), told
     unsaid = (words for path, words in _UNTOLD_IN_REQUESTS.items() if path in played.not_captured)
     reasons = (missing, *unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
     untold = [each for each in reasons if each is not None]

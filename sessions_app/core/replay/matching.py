@@ -15,7 +15,7 @@ from sessions_app.core.payload import JsonValue
 
 VOLATILE_KEYS = frozenset({"timestamp", "run_id", "conversation_id"})
 """Made anew by every run, where they belong to a message or a part. Nothing else may differ."""
-FILLED_BY_LIBRARY = frozenset({"state", "outcome", "usage", "timestamp", "tool_call_id", "scope"})
+FILLED_BY_LIBRARY = frozenset({"state", "outcome", "usage", "timestamp", "tool_call_id", "scope", "model_id"})
 """Fields of messages and parts that are never null there: null says that they were not captured."""
 _MESSAGE = re.compile(r"messages\[\d+\](\.parts\[\d+\])?")
 _LIBRARY = re.compile(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from sessions_app.core.replay.changes_told import NEW_TOOLS
 from sessions_app.core.replay.hand_overs import is_of_another_loop
 from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.run import SPANS, Run
 
-NEW_TOOLS = "tool-availability-delta"
 _FIRST_TO_TELL = [2, 27]
 
 

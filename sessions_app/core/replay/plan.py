@@ -13,6 +13,7 @@ from sessions_app.core.partial_histories import steps_in_the_middle, with_whole_
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.awaited import with_awaited
+from sessions_app.core.replay.changes_told import tools_added, with_reveals
 from sessions_app.core.replay.rewriting import Rewriting, read_rewriting, sent_otherwise
 from sessions_app.core.replay.told_answers import as_told
 from sessions_app.core.run import (
@@ -27,6 +28,7 @@ from sessions_app.core.run import (
     fixture_of,
     fixtures,
     is_skipped,
+    last_history,
     main_model_calls,
 )
 from sessions_app.core.unplayed import loop_steps
@@ -148,6 +150,7 @@ def make_plan(run: Run) -> ReplayPlan:
     later = [*(call.history for _, call in calls), run.final][1:]
     answers = [(step, call, after) for (step, call), after in zip(calls, later, strict=True)]
     refused = _with_calls_made(run) if run.agent.end_strategy == "early" else frozenset()
+    given = with_reveals(last_history(run), fixtures(run))
     return ReplayPlan(
         run=run,
         answers=tuple(
@@ -158,7 +161,7 @@ def make_plan(run: Run) -> ReplayPlan:
             )
             for step, call, after in answers
         ),
-        fixtures=tuple(_with_unheard(run, as_told(run, with_awaited(run, answers, fixtures(run))))),
+        fixtures=tuple(_with_unheard(run, as_told(run, with_awaited(run, answers, given)))),
         tools_are_recorded=definitions.are_recorded,
         partial=partial,
     )
@@ -287,7 +290,8 @@ class _Definitions:
 
     Best is the list that was recorded for the step. Without it each tool keeps the definition of
     the first request that named it, so that a later change is seen as a difference and not taken
-    over. Without any schema, names are taken from the calls, with a schema that allows everything.
+    over. Without any schema, names are taken from the calls, with a schema that allows everything,
+    and a tool that the model was told of on the way is there from then on.
     """
 
     def __init__(self, run: Run) -> None:
@@ -298,13 +302,16 @@ class _Definitions:
             for tool in _sent_tools(call):
                 self._first.setdefault(tool["name"], tool)
         self._guessed = () if self.are_recorded else tuple(_guess(run))
+        self._added = tools_added(last_history(run)) if self._guessed else {}
 
     def for_call(self, call: ModelCall) -> tuple[JsonObject, ...]:
         if call.tools is not None:
             return tuple(tool.value for tool in call.tools)
         if call.parameters is not None:
             return tuple(self._first[tool["name"]] for tool in _sent_tools(call))
-        return self._guessed or tuple(self._first.values())
+        there = call.history.length if call.history else 0
+        guessed = tuple(tool for tool in self._guessed if self._added.get(tool["name"], 0) <= there)
+        return guessed or tuple(self._first.values())
 
 
 def _sent_tools(call: ModelCall) -> list[JsonObject]:
