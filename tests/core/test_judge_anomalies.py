@@ -14,6 +14,7 @@ from sessions_app.core.judge.anomalies.anomaly import Rules, first_odd_step
 from sessions_app.core.judge.anomalies.cut_json import is_cut_json
 from sessions_app.core.judge.anomalies.detectors import DETECTORS, RULES, find_anomalies
 from sessions_app.core.judge.anomalies.nothing_found import is_empty
+from sessions_app.core.judge.story import story
 from sessions_app.core.model_names import is_same_model
 from sessions_app.core.payload import JSON, Payload
 from sessions_app.core.run import ErrorInfo, HttpExchange, Run, StateChange, Step, ToolCall
@@ -73,10 +74,10 @@ def test_eleven_tool_calls_are_many_and_ten_are_not():
 
 @pytest.mark.parametrize(
     ("last", "level"),
-    [(tool(arguments={"page": 11}), "info"), (tool(arguments={"page": 0}), "warning"), (tool(error=FAILED), "warning")],
+    [(tool(arguments={"page": 11}), "info"), (tool(arguments={"page": 0}), "warning"), (tool(error=FAILED), "info")],
     ids=["all others", "one again", "one failed"],
 )
-def test_many_calls_are_a_note_where_no_two_are_alike_and_none_failed(last, level):
+def test_many_calls_are_a_note_where_none_was_made_again_without_a_reason(last, level):
     run = make_run(model(), *calls(10), last)
 
     assert [a.level for a in find_anomalies(run) if a.code == "many_tool_calls"] == [level]
@@ -123,6 +124,96 @@ def test_a_call_that_is_made_again_after_it_failed_is_no_duplicate():
     run = make_run(model(), tool(error=FAILED), model(), tool())
 
     assert found("duplicate_call", run) == [("Called again after it failed: lookup_order", (2, 4))]
+
+
+def job(*states: str, name: str = "get_job", **fields) -> list[Step]:
+    return [step for state in states for step in (model(), tool(name, {"id": "j_1"}, {"state": state}, **fields))]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        job("running", "running", "done"),
+        job("running", "running", "running"),
+        job("4 %", "9 %", "9 %", name="progress"),
+    ],
+    ids=["until it is done", "not done yet", "a tool of any name"],
+)
+def test_asking_how_far_something_is_is_one_note(steps):
+    run = make_run(*steps, model())
+
+    assert [(a.message, a.steps, a.level) for a in find_anomalies(run)] == [
+        (f"Polled {steps[1].name} 3 ×", (2, 4, 6), "info")
+    ]
+    assert f"{steps[1].name} polled 3 ×" in story(run)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        job("done", "done", "done"),
+        job("started", "started", "started", name="build"),
+        job("new", "old", "new", name="build", extra={"tool_kind": "write"}),
+    ],
+    ids=["done already", "no look-up", "a write"],
+)
+def test_a_call_that_was_answered_or_does_something_is_not_polled(steps):
+    assert [steps for _, steps in found("duplicate_call", make_run(*steps, model()))] == [(2, 4), (2, 6)]
+
+
+CART = {"cart": "c_5"}
+
+
+def read_again(between: Step) -> Run:
+    return make_run(tool("get_cart", CART, ["milk"]), between, tool("get_cart", CART, ["milk"]), model())
+
+
+def test_a_read_after_a_change_of_what_it_reads_is_no_duplicate():
+    added = tool("add_item", {**CART, "item": "tea"}, {"ok": True})
+
+    assert find_anomalies(read_again(added)) == []
+    assert "3 tool calls" in story(read_again(added))
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        tool("add_item", {"cart": "c_6", "item": "tea"}),
+        tool("get_prices", CART),
+        tool("add_item", CART, None, error=FAILED),
+    ],
+    ids=["of another", "a read", "failed"],
+)
+def test_a_read_after_no_change_of_what_it_reads_is_a_duplicate(between):
+    assert found("duplicate_call", read_again(between)) == [("Duplicate call: get_cart", (1, 3))]
+
+
+def charged_twice(question: str, answer: str) -> Run:
+    charges = [tool("charge_card", {"booking": "B-77", "cents": 5900}, {"charge": name}) for name in ("ch_3a", "ch_3b")]
+    return make_run(*charges, model(), input=payload(question), output=payload(answer))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "message", "level"),
+    [
+        ("Charge 59 euros.", "Charged.", "Duplicate call: charge_card (ch_3a and ch_3b)", "warning"),
+        ("Charge 59 euros.", "Charged, ch_3b.", "Duplicate call: charge_card (ch_3a and ch_3b)", "warning"),
+        ("Charge 59 euros twice.", "Charged.", "Called again as asked: charge_card", "info"),
+        ("Charge both.", "Charged, ch_3a and ch_3b.", "Called again as the answer says: charge_card", "info"),
+    ],
+)
+def test_what_was_asked_for_twice_or_is_owned_up_to_is_a_note(question, answer, message, level):
+    anomalies = find_anomalies(charged_twice(question, answer))
+
+    assert [(a.code, a.message, a.level) for a in anomalies] == [("duplicate_call", message, level)]
+
+
+def test_repeats_of_many_calls_cost_no_more_than_their_number():
+    def looked_up(number: int) -> Run:
+        turns = [(tool("get_cart", CART, [n]), tool("add_item", {**CART, "n": n}, "ok")) for n in range(number)]
+        return make_run(*[step for turn in turns for step in turn], model())
+
+    assert growth(find_anomalies, looked_up(500), looked_up(2_000)) < LINEAR
 
 
 EMPTY: list[object] = [None, "", " ", "null", [], {}, "[]", {"docs": [], "count": 0}, {"hits": 0, "query": "x"}]
@@ -394,6 +485,21 @@ OWN_ORDER = {**ORDER, "user_id": "u_1"}
 def looked_up_and_cancelled(*answers, cancelled="ORD-12", **asked):
     lookups = [tool("lookup_order", {"order_id": "ORD-21"} | asked, result=answer) for answer in answers]
     return make_run(*lookups, tool("cancel_order", {"order_id": cancelled}), user_id="u_1")
+
+
+@pytest.mark.parametrize("asked", ["Forward it to u_9, please.", "And now for (u_9)."])
+def test_a_call_for_somebody_whom_the_question_names_is_in_order(asked):
+    forward = tool("forward", {"user_id": "u_9"})
+
+    assert found("other_identity", make_run(model(), forward, user_id="u_1", input=payload(asked))) == []
+    told = history(request_message(prompt(asked)), response_message("Whom else?"), request_message(prompt("Nobody.")))
+    assert found("other_identity", make_run(model(history=told), forward, user_id="u_1")) == []
+
+
+def test_a_call_for_somebody_whom_the_question_does_not_name_as_a_word_is_found():
+    run = make_run(model(), tool("forward", {"user_id": "u_9"}), user_id="u_1", input=payload("Forward it to u_99."))
+
+    assert len(found("other_identity", run)) == 1
 
 
 def test_call_with_what_a_tool_gave_as_somebody_elses_is_found():

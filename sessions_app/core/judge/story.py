@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
 from sessions_app.core.judge.anomalies.failures import failed_steps, unhealed
+from sessions_app.core.judge.anomalies.repeats import RepeatedCall, repeated_calls
 from sessions_app.core.judge.last_calls import asked_last, is_settled
 from sessions_app.core.judge.reading import (
     TIMES,
@@ -46,15 +46,21 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
 
 
 def _calls_in_words(run: Run) -> str:
-    calls = Counter((call.tool_name, argument_key(call)) for _, call in own_tools(run))
+    calls = len(own_tools(run))
     agents = sum(isinstance(step.call, AgentCall) for step in run.steps)
     others = [count(agents, "sub-agent")] if agents else []
     if not calls:
         return join_words(others) or "no tool call"
-    (name, _), times = calls.most_common(1)[0]
-    if times > 1:
-        return f"{name} called {times} {TIMES} with the same arguments"
-    return join_words([count(calls.total(), "tool call"), *others])
+    again = max(repeated_calls(run), key=_weight, default=None)
+    if again and again.without_reason:
+        return f"{again.name} called {again.without_reason + 1} {TIMES} with the same arguments"
+    if again and again.is_polled and len(again.calls) > 2:
+        return f"{again.name} polled {len(again.calls)} {TIMES}"
+    return join_words([count(calls, "tool call"), *others])
+
+
+def _weight(repeated: RepeatedCall) -> tuple[int, int]:
+    return repeated.without_reason, repeated.is_polled * len(repeated.calls)
 
 
 def _end_in_words(run: Run) -> str:

@@ -58,3 +58,8 @@ SAYS_NOTHING = re.compile(
 
 ANSWER = 20_000
 """Characters; longer ones are documents, and each name is looked for in all of it."""
+
+
+def is_named(name: str, text: str) -> bool:
+    """Whether a name stands in a text as a word of its own."""
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

@@ -68,9 +68,10 @@ DETECTORS: tuple[Detector, ...] = (
 
 
 RULES: dict[str, str] = {
-    "many_tool_calls": "The run made more tool calls than this; a note where no two were alike and none failed.",
+    "many_tool_calls": "The run made more tool calls than this; a note where none was made again without a reason.",
     "duplicate_call": "A tool was called again with the same arguments; "
-    "a note where the first call failed, or where what it reads has changed.",
+    "a note where the call before had failed, or the question or the answer speaks of each.",
+    "asked_again": "A call that reads was made again, and its answer had changed or had been unfinished; a note.",
     "error_words": "The answer holds one of these words; a note.",
     "no_answer": "The run ended without an answer.",
     "empty_result_retried": "A call that found nothing was made again with the same arguments.",
@@ -83,7 +84,7 @@ RULES: dict[str, str] = {
     "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one.",
     "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",
-    "other_identity": "A tool was called for another user or tenant than the run's.",
+    "other_identity": "A tool was called for another user or tenant than the run's, and no question names that one.",
     "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
     "call_failed": "A call failed and was not made again with success; the answer says so.",
     "error_swallowed": "A call failed and was not made again with success; the answer does not say so.",

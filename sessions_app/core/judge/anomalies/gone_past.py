@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import SAYS_NOTHING, error_words_in, owns_up, plain, words_of
 from sessions_app.core.judge.anomalies.failures import told_failure, unhealed
+from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.reading import (
     ended_in_error,
     has_answer,
@@ -73,11 +74,6 @@ _DONE = re.compile(
 )
 
 
-_READS = re.compile(
-    r"(?:get|list|find|search|look_?up|read|fetch|check|query|show|describe|track|view)(?:_|[A-Z]|$)|\w*status$"
-)
-
-
 def refusals_unsaid(run: Run) -> Iterator[tuple[Step, str]]:
     """Steps of tools that do something and were refused, with the word for it. Not where the answer names the state or
     denies anything, and not where the same tool did it in the end; a tool that looks up tells of somebody else's
@@ -88,7 +84,7 @@ def refusals_unsaid(run: Run) -> Iterator[tuple[Step, str]]:
     refused: dict[str, list[tuple[Step, str]]] = {}
     for step, call in own_tools(run):
         state = _refusal(call)
-        if state is not None and not _looks_up(step, call):
+        if state is not None and not looks_up(step, call):
             refused.setdefault(call.tool_name, []).append((step, state))
         elif state is None:
             refused.pop(call.tool_name, None)
@@ -99,7 +95,3 @@ def _refusal(call: ToolCall) -> str | None:
     told = value_of(call.result)
     state = told.get("status") if isinstance(told, dict) else None
     return state.lower() if isinstance(state, str) and state.lower() in REFUSED_STATES else None
-
-
-def _looks_up(step: Step, call: ToolCall) -> bool:
-    return step.extra.get("tool_kind") == "read" or _READS.match(call.tool_name) is not None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, SAYS_NOTHING, owns_up
+from sessions_app.core.judge.anomalies.answer_words import ANSWER, SAYS_NOTHING, is_named, owns_up
 from sessions_app.core.judge.reading import (
     argument_key,
     first_requests,
@@ -88,11 +88,7 @@ def _is_listing(call: ToolCall) -> bool:
 
 def _name_in(answer: str, call: ToolCall) -> str | None:
     words = {str(item) for _, item in leaves(value_of(call.arguments)) if re.search(r"\d{2}", str(item))}
-    return next((word for word in sorted(words) if word in answer and _stands_in(answer, word)), None)
-
-
-def _stands_in(answer: str, word: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", answer) is not None
+    return next((word for word in sorted(words) if is_named(word, answer)), None)
 
 
 def answers_without_a_source(run: Run, rules: Rules) -> Iterator[Anomaly]:

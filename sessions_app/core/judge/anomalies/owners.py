@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from replay_goldens.owner_checks import UseOfOther, uses_of_others
 from sessions_app.core.goldens.traces import tool_uses
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
+from sessions_app.core.judge.anomalies.answer_words import is_named
 from sessions_app.core.judge.reading import (
     join_words,
     leaves,
     object_of,
     own_tools,
+    seen_messages,
+    text_of,
     value_of,
 )
 from sessions_app.core.payload import JsonValue
@@ -101,14 +104,21 @@ def _names_owner(run: Run, call: ToolCall) -> bool:
 
 
 def other_identity(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """A tool was called for somebody else than the run's user or tenant."""
+    """A tool was called for somebody else than the run's user or tenant, whom no question names."""
     owners = {"user_id": run.user_id, "tenant_id": run.tenant_id}
+    asked = _questions(run) if any(owners.values()) else ""
     for step, call in own_tools(run) if any(owners.values()) else ():
         for key, item in leaves(value_of(call.arguments)):
             owner = owners.get(key or "")
-            if owner and item not in (None, "") and str(item) != owner:
+            if owner and item not in (None, "") and str(item) != owner and not is_named(str(item), asked):
                 message = f"{call.tool_name} was called with {key} {item}, the run has {owner}"
                 yield Anomaly(code="other_identity", message=message, steps=(step.index,))
+
+
+def _questions(run: Run) -> str:
+    """All that users said, in this turn and before."""
+    said = [part.get("content") for seen in seen_messages(run) for part in seen.parts_of("user-prompt")]
+    return "\n".join([text_of(run.input) or "", *(item for item in said if isinstance(item, str))])
 
 
 def used_of_other(run: Run, rules: Rules) -> Iterator[Anomaly]:

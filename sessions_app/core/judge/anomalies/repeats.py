@@ -3,76 +3,199 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
-from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
+from sessions_app.core.judge.anomalies.answer_words import ANSWER
 from sessions_app.core.judge.anomalies.cut_json import answer_texts, is_cut_json
-from sessions_app.core.judge.anomalies.failures import failed_steps
+from sessions_app.core.judge.anomalies.lookups import looks_up
+from sessions_app.core.judge.anomalies.told_states import is_unfinished
 from sessions_app.core.judge.reading import (
+    TIMES,
     argument_key,
     calls_made,
     ended_in_error,
+    join_words,
+    leaves,
     object_of,
+    own_tools,
+    text_of,
+    value_of,
 )
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import Run, ToolCall
+from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.shared_values import once_each
 
 
 def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """Of the run as a whole, so at no step. A mere note where each call was another one and none failed: there was much
+    """Of the run as a whole, so at no step. A mere note where no call was made again without a reason: there was much
     to do."""
     calls = calls_made(run)
     if len(calls) > rules.max_tool_calls:
-        others = {(call.tool_name, argument_key(call)) for _, call in calls}
-        is_plain = len(others) == len(calls) and not any(step in failed_steps(run) for step, _ in calls)
+        is_plain = not any(repeated.without_reason for repeated in repeated_calls(run))
         message = f"High tool call count: {len(calls)}"
         yield Anomaly(code="many_tool_calls", message=message, level="info" if is_plain else "warning")
 
 
 def duplicate_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    same: dict[tuple[str, bytes], list[tuple[int | None, ToolCall]]] = defaultdict(list)
+    found = [anomaly for repeated in repeated_calls(run) for anomaly in _told(repeated)]
+    yield from sorted(found, key=lambda anomaly: anomaly.steps[-1:])
+
+
+Made = tuple[int | None, ToolCall]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepeatedCall:
+    """A call that was made with the same arguments before."""
+
+    calls: tuple[Made, ...]
+    """The first one, and those that were made again; without those that read anew what had been changed."""
+    is_polled: bool
+    """It asked how far something is, or what is new."""
+    reasons: tuple[str | None, ...]
+    """Of each that was made again."""
+
+    @property
+    def name(self) -> str:
+        return self.calls[0][1].tool_name
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return tuple(step for step, _ in self.calls if step is not None)
+
+    @property
+    def without_reason(self) -> int:
+        return 0 if self.is_polled else self.reasons.count(None)
+
+
+def _told(repeated: RepeatedCall) -> Iterator[Anomaly]:
+    if repeated.is_polled:
+        message = f"Polled {repeated.name} {len(repeated.calls)} {TIMES}"
+        yield Anomaly(code="asked_again", message=message, steps=repeated.steps, level="info")
+        return
+    at, made = repeated.calls[0][0], _made_in_words(repeated)
+    for (step, _), reason in zip(repeated.calls[1:], repeated.reasons, strict=True):
+        steps = tuple(each for each in (at, step) if each is not None)
+        if reason is None:
+            yield Anomaly(code="duplicate_call", message=f"Duplicate call: {repeated.name}{made}", steps=steps)
+        else:
+            message = f"Called again {reason}: {repeated.name}"
+            yield Anomaly(code="duplicate_call", message=message, steps=steps, level="info")
+
+
+def _made_in_words(repeated: RepeatedCall) -> str:
+    made = made_ids([call for _, call in repeated.calls])
+    return f" ({join_words([name for ids in made for name in ids])})" if len(made) == 2 else ""
+
+
+@once_each
+def repeated_calls(run: Run) -> list[RepeatedCall]:
+    same: dict[tuple[str, bytes], list[Made]] = defaultdict(list)
     for step, call in calls_made(run):
         same[call.tool_name, argument_key(call)].append((step, call))
-    again = [repeat for calls in same.values() if len(calls) > 1 for repeat in _repeats(run, calls)]
-    yield from sorted(again, key=lambda repeat: repeat.steps[-1:])
+    again = [calls for calls in same.values() if len(calls) > 1]
+    changes = _Changes(run) if again else None
+    found = (_repeated(run, changes.not_read_anew(calls)) for calls in again if changes)
+    return [repeated for repeated in found if len(repeated.calls) > 1]
 
 
-def _repeats(run: Run, calls: list[tuple[int | None, ToolCall]]) -> Iterator[Anomaly]:
-    """One for each call that was made before; a note where it had a reason: the first had failed, or what it reads has
-    changed, as whoever asks how far something is asks until it is done."""
-    at, others = calls[0][0], calls[1:]
-    reads = _answers_changed(run, calls)
-    for step, call in others:
-        is_retry = at is not None and ended_in_error(run.steps[at - 1])
-        steps = tuple(s for s in (at, step) if s is not None)
-        level: Level = "info" if reads or is_retry else "warning"
-        said = "Called again after it failed" if is_retry else "Duplicate call"
-        yield Anomaly(code="duplicate_call", message=f"{said}: {call.tool_name}", steps=steps, level=level)
+def _repeated(run: Run, calls: list[Made]) -> RepeatedCall:
+    reasons = [_reason(run, before, calls) for before, _ in pairwise(calls)]
+    return RepeatedCall(calls=tuple(calls), is_polled=_is_polled(run, calls), reasons=tuple(reasons))
 
 
-def _answers_changed(run: Run, calls: list[tuple[int | None, ToolCall]]) -> bool:
-    """Of a call that changes nothing. One that gives a new id each time has made something each time."""
-    results = [call.result for _, call in calls]
-    if None in results or len({result.content for result in results if result}) == 1:
+def _reason(run: Run, before: Made, calls: list[Made]) -> str | None:
+    if before[0] is not None and ended_in_error(run.steps[before[0] - 1]):
+        return "after it failed"
+    if _TIMES_ASKED.search((text_of(run.input) or "")[:ANSWER].lower()):
+        return "as asked"
+    made, answer = made_ids([call for _, call in calls]), (text_of(run.output) or "")[:ANSWER]
+    return "as the answer says" if made and all(any(name in answer for name in ids) for ids in made) else None
+
+
+_TIMES_ASKED = re.compile(
+    r"(?<!\w)(?:twice|(?:two|three|four|five|\d+) times|\d+ ?[x×](?!\w)|zweimal|dreimal|deux fois|dos veces|duas vezes)"
+    r"|二回|2回|两次"
+)
+
+
+class _Changes:
+    """Where a run changed what its later calls read."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._any: list[int] = []
+        self._of: dict[str, list[int]] = defaultdict(list)
+        for step, call in own_tools(run):
+            if not looks_up(step, call) and not ended_in_error(step):
+                self._any.append(step.index)
+                for value in _values(call):
+                    self._of[value].append(step.index)
+
+    def not_read_anew(self, calls: list[Made]) -> list[Made]:
+        """Calls that look up what was changed since they were made before are no repeats."""
+        return [calls[0], *(call for before, call in pairwise(calls) if not self._is_read_anew(before, call))]
+
+    def _is_read_anew(self, before: Made, made: Made) -> bool:
+        (start, _), (at, call) = before, made
+        if start is None or at is None or not looks_up(self._run.steps[at - 1], call):
+            return False
+        values = _values(call)
+        changes = [self._of[value] for value in values if value in self._of] if values else [self._any]
+        return any(_first_after(steps, start) < at for steps in changes)
+
+
+def _first_after(steps: list[int], start: int) -> float:
+    at = bisect_left(steps, start)
+    return steps[at] if at < len(steps) else float("inf")
+
+
+def _values(call: ToolCall) -> set[str]:
+    return {str(item) for _, item in leaves(value_of(call.arguments)) if item not in (None, "", True, False)}
+
+
+def _is_polled(run: Run, made: list[Made]) -> bool:
+    """A call that changes nothing, and whose answers changed or said that something is not over yet. One that gives a
+    new id each time has made something each time."""
+    answered = [(run.steps[at - 1], call) for at, call in made if at is not None and call.result is not None]
+    went_well = [(step, call) for step, call in answered if not ended_in_error(step)]
+    if len(answered) < len(made) or len(went_well) < 2 or any(_is_cut(*pair) for pair in answered):
         return False
-    steps = [run.steps[at - 1] for at, _ in calls if at is not None]
-    if any(step.extra.get("tool_kind") == "write" for step in steps) or _makes_ids(calls):
-        return False
-    return not any(
-        is_cut_json(text) for step, (_, call) in zip(steps, calls, strict=False) for text in answer_texts(step, call)
-    )
+    calls = [call for _, call in went_well]
+    if all(looks_up(step, call) for step, call in went_well):
+        return _has_changed(calls) or all(map(is_unfinished, calls[:-1]))
+    return _has_changed(calls) and not _makes_something(went_well)
+
+
+def _is_cut(step: Step, call: ToolCall) -> bool:
+    return any(is_cut_json(text) for text in answer_texts(step, call))
+
+
+def _has_changed(calls: list[ToolCall]) -> bool:
+    return len({call.result.content for call in calls if call.result}) > 1
+
+
+def _makes_something(calls: list[tuple[Step, ToolCall]]) -> bool:
+    return any(step.extra.get("tool_kind") == "write" for step, _ in calls) or bool(made_ids([c for _, c in calls]))
 
 
 _ID = re.compile(r"[A-Za-z]{1,12}[_-](?=\w*\d)\w+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def _makes_ids(calls: list[tuple[int | None, ToolCall]]) -> bool:
-    """Each answer has an id that the others do not have, under the same key; who asks for nothing in particular may be
-    given the next of a queue."""
-    asks = object_of(calls[0][1].arguments)
-    ids = [set(_ids_in(object_of(call.result))) for _, call in calls]
-    return bool(asks) and all(ids) and len(set().union(*ids)) == sum(map(len, ids))
+def made_ids(calls: list[ToolCall]) -> list[list[str]]:
+    """Of each answer the ids that no other has under that key, where each has one; who asks for nothing in particular
+    may be given the next of a queue."""
+    if not object_of(calls[0].arguments):
+        return []
+    ids = [dict.fromkeys(_ids_in(object_of(call.result))) for call in calls]
+    often = Counter(each for found in ids for each in found)
+    own = [[name for key, name in found if often[key, name] == 1] for found in ids]
+    return own if all(own) else []
 
 
 def _ids_in(answer: JsonObject) -> Iterator[tuple[str, str]]:
