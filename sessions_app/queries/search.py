@@ -128,22 +128,23 @@ def _kind(value: TextValue | NumberValue) -> Q:
 def _verdict(value: TextValue | NumberValue) -> Q:
     """The judge's verdict on the run, or the verdict of an attempt at reproducing it."""
     assert isinstance(value, TextValue)
-    if value.text in ("cold", *READINESS.values()):
+    if value.text in ("cold", *_READINESS.values()):
         return Q(verdict=value.text)
     return Q(Exists(Replay.objects.filter(IS_ATTEMPT, run=OuterRef("pk"), verdict=value.text)))
 
 
 IS_COLD = Q(cold_case__isnull=False) | Q(verdict="cold") & ~Q(status="running")
 """Marked by a person, or judged so when it arrived; a run that goes on may still get what it lacks."""
-READINESS = {"ready": "replayable", "partial": "replayable_to_step"}
+_READINESS = {"ready": "replayable", "partial": "replayable_to_step"}
+REPLAY = {"cold": IS_COLD} | {
+    name: Q(verdict=verdict, cold_case__isnull=True) & ~Q(status="running") for name, verdict in _READINESS.items()
+}
+"""As the list shows it: a run that goes on is nothing of the three yet."""
 
 
 def _replay(value: TextValue | NumberValue) -> Q:
-    """As the list shows it: a run that goes on is nothing of the three yet."""
     assert isinstance(value, TextValue)
-    if value.text == "cold":
-        return IS_COLD
-    return Q(verdict=READINESS[value.text], cold_case__isnull=True) & ~Q(status="running")
+    return REPLAY[value.text]
 
 
 def _cold(value: TextValue | NumberValue) -> Q:

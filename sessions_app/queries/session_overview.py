@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from operator import attrgetter
 from typing import NamedTuple
+
+from django.db.models import Case, Field, Func, TextField, Value, When
 
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Run
 from sessions_app.queries.failure_groups import told_of
-from sessions_app.queries.search import READINESS, matching_runs
+from sessions_app.queries.search import REPLAY, matching_runs
 from sessions_app.queries.sessions import Span
 
 MOST = 5_000
@@ -23,41 +27,42 @@ KEPT = 30
 
 
 class _Seen(NamedTuple):
-    """A run that matches."""
+    """A run that matches. What is counted of it is named as in queries."""
 
     run: int
     session: int
-    at: datetime
+    at: float
+    """When the newest run of the session started, in seconds since the epoch."""
+    parent: str | None
     status: str
-    verdict: str
-    cold_case: int | None
+    replay: str | None
+    group: str | None
+    tag: str
+    """Any number of them, as JSON."""
+    tool: str
+    """Likewise."""
     agent: str | None
     version: str | None
     model: str | None
     tenant: str | None
-    tools: list[str]
-    group: str | None
-    tags: list[str]
-    parent: str | None
-
-    @property
-    def is_cold(self) -> bool:
-        """As `IS_COLD`."""
-        return self.cold_case is not None or (self.verdict == "cold" and self.status != "running")
-
-    @property
-    def readiness(self) -> str | None:
-        """As queries with `replay:` find it."""
-        if self.is_cold:
-            return "cold"
-        return None if self.status == "running" else _READINESS.get(self.verdict)
 
 
+_FACETS = ("status", "replay", "group", "tag", "tool", "agent", "version", "model", "tenant")
+_LISTS = ("tag", "tool")
+
+
+def _as_json(column: str) -> Func:
+    return Func(column, template="array_to_json(%(expressions)s)::text", output_field=TextField())
+
+
+# Thousands of runs are read. Making times and lists of what they hold would take longer than everything else, so these
+# come as numbers and as texts, of which only the distinct ones are parsed. A plain `Field` converts nothing.
 _COLUMNS = (
-    "pk", "session", "session__last_at", "status", "verdict", "cold_case__pk", "agent_name", "agent_version", "model",
-    "tenant_id", "tool_names", "failure_group", "session__tags", "parent_run_id",
+    "pk", "session", Func(Value("epoch"), "session__last_at", function="date_part", output_field=Field()),
+    "parent_run_id", "status", Case(*(When(condition, then=Value(name)) for name, condition in REPLAY.items())),
+    "failure_group", _as_json("session__tags"), _as_json("tool_names"), "agent_name", "agent_version", "model",
+    "tenant_id",
 )  # fmt: skip
-_READINESS = {verdict: name for name, verdict in READINESS.items()}
 
 
 @dataclass(slots=True)
@@ -101,64 +106,69 @@ def session_overview(project: Project, query: Query, span: Span, now: datetime) 
     if span.until is not None:
         runs = runs.filter(session__last_at__lt=span.until)
     rows = list(runs.order_by("-pk").values_list(*_COLUMNS)[: MOST + 1])
-    read = [_Seen(*row) for row in rows[:MOST]]
-    seen = _shown(read)
+    read = [_Seen._make(row) for row in rows[:MOST]]
+    shown = _shown(read)
     is_cut = len(rows) > MOST
-    facets = tuple(Facet(key=key, counts=_counts(read, values)) for key, values in _FACETS.items())
-    bars = _bars(seen, span if not is_cut else Span(until=span.until), now)
+    bars = _bars(shown, span if not is_cut else Span(until=span.until), now)
+    facets = tuple(Facet(key=key, counts=_counts(read, key)) for key in _FACETS)
     return Overview(
         bars=bars,
         facets=facets,
-        sessions=len(seen),
-        older=len(seen) - sum(bar.count for bar in bars),
+        sessions=len(shown),
+        older=len(shown) - sum(bar.count for bar in bars),
         is_cut=is_cut,
         errors=_errors(read, facets),
     )
 
 
-def _shown(read: list[_Seen]) -> list[_Seen]:
-    """Of each session the run that its row shows."""
-    shown: dict[int, _Seen] = {}
-    for one in sorted(read, key=lambda one: one.parent is not None):
-        shown.setdefault(one.session, one)
-    return sorted(shown.values(), key=lambda one: -one.run)
+def _shown(read: list[_Seen]) -> Collection[_Seen]:
+    """Of each session the run that its row shows: the newest that no other run called, else the newest."""
+    called = {one.session: one for one in reversed(read) if one.parent is not None}
+    return (called | {one.session: one for one in reversed(read) if one.parent is None}).values()
 
 
-def _bars(seen: list[_Seen], span: Span, now: datetime) -> tuple[TimeBar, ...]:
+def _bars(seen: Collection[_Seen], span: Span, now: datetime) -> tuple[TimeBar, ...]:
     """Over the time that was chosen, else over that of what was found."""
     if not seen:
         return ()
     times = sorted(one.at for one in seen)
-    last = span.until or max(now, times[0])
-    first = span.since or _begin(times, last)
+    last = span.until or max(now, datetime.fromtimestamp(times[0], UTC))
+    first = span.since or datetime.fromtimestamp(_begin(times, last.timestamp()), UTC)
     length = max((last - first) / BARS, datetime.resolution)
     bars = tuple(TimeBar(first + number * length, first + (number + 1) * length) for number in range(BARS))
-    for one in seen:
-        if one.at < first:
-            continue
-        bar = bars[min(max(int((one.at - first) / length), 0), BARS - 1)]
-        bar.outcomes[one.status] += 1
-        bar.cold += one.is_cold
+    begin, seconds = first.timestamp(), length.total_seconds()
+    alike = Counter((int((one.at - begin) / seconds), one.status, one.replay) for one in seen if one.at >= begin)
+    for (number, status, replay), count in alike.items():
+        bar = bars[min(number, BARS - 1)]
+        bar.outcomes[status] += count
+        bar.cold += count if replay == "cold" else 0
     return bars
 
 
-def _begin(times: list[datetime], last: datetime) -> datetime:
+def _begin(times: list[float], last: float) -> float:
     """A few sessions that are much older than all others do not squeeze these into the last bars."""
     few = max(len(times) // 20, min(len(times) // 4, 1))
     return times[few] if (last - times[few]) * 2 < last - times[0] else times[0]
 
 
-_FACETS: dict[str, Callable[[_Seen], Iterable[str | None]]] = {
-    "status": lambda one: (one.status,),
-    "replay": lambda one: (one.readiness,),
-    "group": lambda one: (one.group,),
-    "tag": lambda one: one.tags,
-    "tool": lambda one: one.tools,
-    "agent": lambda one: (one.agent,),
-    "version": lambda one: (one.version,),
-    "model": lambda one: (one.model,),
-    "tenant": lambda one: (one.tenant,),
-}
+def _counts(read: list[_Seen], key: str) -> tuple[tuple[str, int], ...]:
+    """Sessions of which any run has the value: as many as the list has that is narrowed to it."""
+    sessions: dict[str | None, set[int]] = defaultdict(set)
+    for value, one in zip(map(attrgetter(key), read), read, strict=True):
+        sessions[value].add(one.session)
+    if key in _LISTS:
+        sessions = _by_each(sessions)
+    counts = [(value, len(found)) for value, found in sessions.items() if value]
+    return tuple(sorted(counts, key=lambda pair: (-pair[1], pair[0]))[:KEPT])
+
+
+def _by_each(sessions: dict[str | None, set[int]]) -> dict[str | None, set[int]]:
+    """`sessions` are by lists of values."""
+    found: dict[str | None, set[int]] = defaultdict(set)
+    for text, having in sessions.items():
+        for value in json.loads(text or "[]"):
+            found[value] |= having
+    return found
 
 
 def _errors(read: list[_Seen], facets: Iterable[Facet]) -> dict[str, str]:
@@ -170,10 +180,3 @@ def _errors(read: list[_Seen], facets: Iterable[Facet]) -> dict[str, str]:
     told = {str(run.failure_group): (told_of(run), run.agent_name) for run in runs}
     often = Counter(words for words, _ in told.values())
     return {name: f"{agent}: {words}" if agent and often[words] > 1 else words for name, (words, agent) in told.items()}
-
-
-def _counts(read: list[_Seen], values: Callable[[_Seen], Iterable[str | None]]) -> tuple[tuple[str, int], ...]:
-    """Sessions of which any run has the value: as many as the list has that is narrowed to it."""
-    pairs = {(one.session, value) for one in read for value in values(one) if value}
-    counts = Counter(value for _, value in pairs)
-    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:KEPT])
