@@ -2,7 +2,8 @@
 
 A fresh instance is filled with sessions of ten steps, `--sent` of them sent and the others copied from these inside the
 database, and with one run each of 20, 200 and 2,000 spans. Then lists, pages, runs with all their content, and the
-search for a word that one session in a hundred holds are asked for one after the other, each many times.
+search for a word that one session in a hundred holds are asked for in turn, many times: what else the machine does
+slows all of them alike.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 
 from benchmarks.filling import fill
 from benchmarks.measured import database, memory
@@ -60,16 +62,20 @@ def send_sized(instance: Instance) -> dict[int, str]:
     return found
 
 
-def timed(ask: Callable[[], bytes], repeats: int = _REPEATS) -> JsonObject:
-    ask()
-    seconds, size = [], 0
+def timed(asks: dict[str, Callable[[], bytes]], repeats: int) -> dict[str, JsonObject]:
+    size = {name: len(ask()) for name, ask in asks.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in asks}
     for _ in range(repeats):
-        began = time.perf_counter()
-        size = len(ask())
-        seconds.append(time.perf_counter() - began)
-    seconds.sort()
-    p95 = seconds[min(repeats - 1, int(repeats * 0.95))]
-    return {"p50_ms": round(statistics.median(seconds) * 1000, 1), "p95_ms": round(p95 * 1000, 1), "bytes": size}
+        for name, ask in asks.items():
+            began = time.perf_counter()
+            ask()
+            seconds[name].append(time.perf_counter() - began)
+    return {name: {**_spread(sorted(seconds[name])), "bytes": size[name]} for name in asks}
+
+
+def _spread(seconds: list[float]) -> JsonObject:
+    p95 = seconds[min(len(seconds) - 1, int(len(seconds) * 0.95))]
+    return {"p50_ms": round(statistics.median(seconds) * 1000, 1), "p95_ms": round(p95 * 1000, 1)}
 
 
 def measure(instance: Instance, runs: dict[int, str]) -> JsonObject:
@@ -77,20 +83,20 @@ def measure(instance: Instance, runs: dict[int, str]) -> JsonObject:
     with database(instance) as connection:
         found = connection.execute(_PROJECT).fetchone()
     assert found is not None
-    opened = {
-        f"open_run_of_{spans}_spans": timed(lambda run=run: client.get(f"/api/v1/runs/{run}/record"), 10)  # type: ignore[misc]
-        for spans, run in runs.items()
+    sessions = f"/p/{found[0]}/sessions"
+    lists = {
+        "list_json": lambda: client.get("/api/v1/sessions?limit=50"),
+        "text_search_json": lambda: client.get(f"/api/v1/sessions?limit=50&q={RARE_WORD}"),
+        "list_page": lambda: page(sessions),
+        "list_with_overview": lambda: page(f"{sessions}?overview=1"),
+        "text_search_page": lambda: page(f"{sessions}?q={RARE_WORD}"),
+        "text_search_with_overview": lambda: page(f"{sessions}?q={RARE_WORD}&overview=1"),
     }
-    return {
-        "list_json": timed(lambda: client.get("/api/v1/sessions?limit=50")),
-        "text_search_json": timed(lambda: client.get(f"/api/v1/sessions?limit=50&q={RARE_WORD}")),
-        "list_page": timed(lambda: page(f"/p/{found[0]}/sessions")),
-        "list_with_overview": timed(lambda: page(f"/p/{found[0]}/sessions?overview=1")),
-        "text_search_page": timed(lambda: page(f"/p/{found[0]}/sessions?q={RARE_WORD}")),
-        "text_search_with_overview": timed(lambda: page(f"/p/{found[0]}/sessions?q={RARE_WORD}&overview=1")),
-        "page_of_2000_spans": timed(lambda: page(f"/p/{found[0]}/s/{runs[2000]}"), 10),
-        **opened,
+    opened: dict[str, Callable[[], bytes]] = {
+        f"open_run_of_{spans}_spans": partial(client.get, f"/api/v1/runs/{run}/record") for spans, run in runs.items()
     }
+    opened["page_of_2000_spans"] = partial(page, f"/p/{found[0]}/s/{runs[2000]}")
+    return {**timed(lists, _REPEATS), **timed(opened, 10)}
 
 
 def main() -> None:
