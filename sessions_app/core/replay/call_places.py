@@ -26,11 +26,13 @@ class ToldAnswer:
     part: JsonObject
     field: str
     """What of the part a path names, such as `.content.status`."""
+    decided: JsonValue = None
+    """What the run says of the call, where it was resumed with it."""
 
 
 def answer_at(run: Run, history: History, path: str, *, before: int | None = None) -> ToldAnswer | None:
     """The answer that the messages hold at this path; None where they hold something else. An id may come again: it
-    is the last call `before` that step."""
+    is told of its calls `before` that step in their order."""
     found = _PART.match(path)
     part = None if found is None else _part(history, int(found[1]), int(found[2]))
     if found is None or part is None:
@@ -39,8 +41,19 @@ def answer_at(run: Run, history: History, path: str, *, before: int | None = Non
     of_id = [pair for pair in calls if pair[1].call_id == part["tool_call_id"]]
     if not of_id:
         return None
-    step, call = of_id[-1]
-    return ToldAnswer(step=step, call=call, part=part, field=path[found.end() :])
+    earlier = _told_before(run, history, int(found[1]), part)
+    step, call = of_id[min(earlier, len(of_id) - 1)]
+    decided = run.decided.get(call.call_id or "")
+    return ToldAnswer(step=step, call=call, part=part, field=path[found.end() :], decided=decided)
+
+
+def _told_before(run: Run, history: History, position: int, part: JsonObject) -> int:
+    """How often this run told of a call with the same id in front of that message."""
+    begins = run.prior.length if run.prior else 0
+    own = (node.message.value for node in nodes(history) if begins < node.length <= position)
+    requests = (message for message in own if isinstance(message, dict) and message.get("kind") == "request")
+    parts = (each for message in requests for each in message.get("parts") or [] if isinstance(each, dict))
+    return sum(each.get("tool_call_id") == part["tool_call_id"] for each in parts)
 
 
 def is_how_it_ended(answer: ToldAnswer, replayed: JsonValue) -> bool:
@@ -66,8 +79,11 @@ def _retry_of(answer: ToldAnswer) -> JsonValue:
 
 
 def _has_what_comes_with_it(answer: ToldAnswer) -> bool:
-    """A recorder writes an error, a retry, or whether the tool ran, of what did not go well and of nothing else."""
+    """A recorder writes an error, a retry, or whether the tool ran, of what did not go well and of nothing else. Of a
+    call with which the run was resumed, the run says the outcome as well."""
     step, call = answer.step, answer.call
+    if answer.decided is not None and answer.decided == call.outcome:
+        return True
     told = step.error is not None or "tool_ran" in step.extra
     match call.outcome:
         case "success":

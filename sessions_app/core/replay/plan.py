@@ -19,6 +19,7 @@ from sessions_app.core.replay.told_answers import as_told
 from sessions_app.core.run import (
     ATTEMPT,
     OUTPUT_CHECKED,
+    OUTPUT_PROCESSED,
     ErrorInfo,
     Fixture,
     ModelCall,
@@ -121,7 +122,8 @@ class ReplayPlan:
         """The calls whose output was refused, by their ids."""
         found: dict[str, list[ToolCall]] = {}
         for _, call in self.run.tool_calls:
-            if call.is_output and call.outcome == "retried" and call.call_id and call.result is not None:
+            is_refused = call.is_output and call.outcome == "retried" and call.result is not None
+            if is_refused and call.call_id and not _has_words_of_success(call):
                 found.setdefault(call.call_id, []).append(call)
         return found
 
@@ -175,6 +177,11 @@ def _as_started(run: Run) -> Run:
     if run.agent.end_strategy is None and any(_was_checked(call) for _, call in run.tool_calls):
         return replace(run, agent=replace(run.agent, end_strategy="exhaustive"))
     return run
+
+
+def _has_words_of_success(call: ToolCall) -> bool:
+    """What the loop says of an output that it took, whatever the step says of it."""
+    return call.result is not None and call.result.value == OUTPUT_PROCESSED
 
 
 def _was_checked(call: ToolCall) -> bool:
