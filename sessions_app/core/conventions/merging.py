@@ -30,12 +30,13 @@ def merged(readings: Sequence[Reading]) -> Reading:
 
 
 def _fill(reading: Reading, other: Reading) -> None:
-    if reading.kind == "model":
+    kind = reading.kind or other.kind
+    if kind == "model":
         reading.are_messages_told_otherwise |= are_messages_told_otherwise(reading, other)
         reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, other.settings)
         reading.are_settings_told_otherwise |= not could_be_same_model(reading.model, other.model)
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
-    if (reading.kind or other.kind) in ("agent", "chain"):
+    if kind in ("agent", "chain"):
         reading.is_conversation_told_otherwise |= is_conversation_told_otherwise(reading, other)
         reading.is_input_told_otherwise |= is_value_told_otherwise(reading.input, other.input)
         reading.is_output_told_otherwise |= is_value_told_otherwise(reading.output, other.output)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sessions_app.core.conventions.bodies import put_request, put_response
 from sessions_app.core.conventions.merging import merged
-from sessions_app.core.conventions.told_twice import are_settings_told_otherwise
+from sessions_app.core.conventions.told_twice import are_settings_told_otherwise, lacks_tools
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.provider_messages import ProviderRequest, request_of, response_of, tools_of
+from sessions_app.core.spans.provider_messages import request_of, response_of, tools_of
 from sessions_app.core.spans.provider_messages.requests import settings_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, Role, TextPart
 
@@ -21,18 +21,14 @@ def with_bodies(reading: Reading) -> Reading:
     bodies = _plain(reading)
     if request is not None:
         put_request(bodies, request)
-        reading.are_tools_told_otherwise |= request.model is not None and _lacks_tools(request, reading)
+        # A request that names its model is a whole one.
+        reading.are_tools_told_otherwise |= request.model is not None and lacks_tools(request.tools, reading.tools)
     if response is not None:
         put_response(bodies, response)
         _hold_against_echo(reading, parsed(reading.output))
     if reading.messages is not None:
         bodies.instructions = None
     return merged([reading, bodies])
-
-
-def _lacks_tools(request: ProviderRequest, reading: Reading) -> bool:
-    """Whether a whole request, which names its model, offers less than the span says."""
-    return not {tool.name for tool in reading.tools or ()} <= {tool.name for tool in request.tools or ()}
 
 
 def _hold_against_echo(reading: Reading, response: JsonValue) -> None:

@@ -144,14 +144,25 @@ def _is_misspelled(kind: str) -> bool:
     return is_known_type(kind.strip().lower()) and not is_known_type(kind)
 
 
+def lacks_tools(whole: Tools, other: Tools) -> bool:
+    """Whether a list that leaves out nothing names fewer tools than another one."""
+    return not {tool.name for tool in other or ()} <= {tool.name for tool in whole or ()}
+
+
 def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:
-    """Whether each names a tool that the other does not, or one of the definitions that both hold whole differs. One
-    of two lists may leave out the tools of the provider."""
+    """Whether each names a tool that the other does not, or one of the definitions that both hold differs. One of two
+    lists may leave out the tools of the provider."""
     one, other = ({tool.name for tool in each or ()} for each in (left, right))
     if one and other and not (one <= other or other <= one):
         return True
-    known = {tool.name: tool for tool in right or () if tool.parameters is not None}
-    return any(tool != known.get(tool.name, tool) for tool in left or () if tool.parameters is not None)
+    known = {tool.name: tool for tool in right or ()}
+    return any(_is_defined_otherwise(known.get(tool.name, tool), tool) for tool in left or ())
+
+
+def _is_defined_otherwise(one: ToolDefinition, other: ToolDefinition) -> bool:
+    """One without a schema tells less."""
+    is_whole = one.parameters is not None and other.parameters is not None
+    return one != other if is_whole else is_another_definition(one, other)
 
 
 def are_settings_told_otherwise(left: JsonObject | None, right: JsonObject | None) -> bool:

@@ -53,10 +53,12 @@ def tools_offered(said: Said) -> tuple[ToolDefinition, ...] | None:
 
 
 def are_tools_told_otherwise(said: Said) -> bool:
-    """Whether a definition, which two attributes hold, differs between them."""
-    return told_twice.are_tools_told_otherwise(
-        tools_of(said.peek("gen_ai.tool.definitions")), said.take(_registered, _PARAMETERS)
-    )
+    """Whether two attributes define one tool otherwise, or Pydantic AI's own, which has all of an agent's tools, lacks
+    one that the other defines."""
+    defined, registered = tools_of(said.peek("gen_ai.tool.definitions")), said.take(_registered, _PARAMETERS)
+    has_all = _object(said.peek(_PARAMETERS)) is not None
+    is_less = has_all and told_twice.lacks_tools(registered, defined)
+    return is_less or told_twice.are_tools_told_otherwise(defined, registered)
 
 
 def instructions_of(said: Said) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sessions_app.core.conventions.bodies import put_response
-from sessions_app.core.conventions.told_twice import are_offers_told_otherwise
+from sessions_app.core.conventions.told_twice import are_offers_told_otherwise, are_settings_told_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.spans.attributes import Read, as_count, as_text
@@ -43,6 +43,7 @@ def model_reading(said: Read, span: Span) -> Reading:
         provider=as_text(said.json("mlflow.llm.provider")),
         settings=_settings(said, request, invocation),
     )
+    reading.are_settings_told_otherwise = _are_settings_told_otherwise(said, request, invocation)
     _add_request(reading, request)
     _add_tools(reading, request, said, invocation)
     _add_answer(reading, response)
@@ -99,9 +100,18 @@ def _model(said: Read, request: ProviderRequest | None, invocation: JsonObject) 
 
 
 def _settings(said: Read, request: ProviderRequest | None, invocation: JsonObject) -> JsonObject | None:
-    named = {name: said.json(name) for name in _SETTINGS if said.has(name)}
     own = (request.settings if request else None) or {}
-    return settings_of({**invocation, **named, **own})
+    return settings_of({**invocation, **_named(said), **own})
+
+
+def _are_settings_told_otherwise(said: Read, request: ProviderRequest | None, invocation: JsonObject) -> bool:
+    """All fields of the request stand beside it once more."""
+    own, named = request.settings if request else None, _named(said)
+    return any(are_settings_told_otherwise(*pair) for pair in ((own, named), (own, invocation), (named, invocation)))
+
+
+def _named(said: Read) -> JsonObject:
+    return {name: said.json(name) for name in _SETTINGS if said.has(name)}
 
 
 def _response(said: Read, span: Span) -> ProviderResponse | None:
