@@ -692,6 +692,102 @@ def test_a_refusal_that_is_told_or_was_looked_up_is_in_order(run):
     assert found("refusal_unsaid", run) == []
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"decision": "refused"}, "refused"),
+        ({"state": "declined", "by": "Ann"}, "declined"),
+        ({"request": {"result": "Denied"}}, "denied"),
+        ({"outcome": "failed"}, "failed"),
+        ({"approved": False}, "approved: false"),
+    ],
+)
+def test_a_refusal_is_read_wherever_an_answer_says_it(answer, said):
+    run = answered("I have refunded 540 EUR.", tool("ask_approval", {"sum": 540}, answer), tool("refund", {"sum": 540}))
+
+    message = f"ask_approval answered {said}, refund was called all the same, and the answer does not say so"
+    assert found("refusal_unsaid", run) == [(message, (2,))]
+
+
+@pytest.mark.parametrize("text", ["Paid: 420 EUR with your card.", "Thank you. Booked!", "The room is ready."])
+def test_an_answer_says_in_many_ways_that_something_is_done(text):
+    assert found("refusal_unsaid", answered(text, tool("charge", {"id": 1}, {"status": "declined"})))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        answered("I have opened the change.", tool("open_change", {"id": 7}, {"state": "open", "approved": False})),
+        answered("It is placed, and paid.", tool("place_order", {"id": 7}, {"order": {"id": 1}, "accepted": False})),
+        answered("I have sent your parcel back.", tool("return_parcel", {"id": 7}, {"status": "returned"})),
+        answered("The payment was returned.", tool("pay", {"id": 7}, {"status": "returned"})),
+        answered(
+            "Ann is invited.", tool("invite", {"id": 7}, {"guests": [{"state": "declined"}, {"state": "denied"}]})
+        ),
+    ],
+    ids=["not approved yet", "under way", "what was to be done", "told", "of a list"],
+)
+def test_a_state_that_is_no_refusal_or_is_told_is_in_order(run):
+    assert found("refusal_unsaid", run) == []
+
+
+def test_money_that_was_sent_back_was_refused():
+    run = answered("The invoice is paid.", tool("create_payment", {"id": 7}, {"state": "returned"}))
+
+    message = "create_payment answered returned, and the answer does not say so"
+    assert found("refusal_unsaid", run) == [(message, (2,))]
+
+
+ROLL_OUT = tool("roll_out", {"build": 91}, {"id": "ro_1", "status": "started"})
+PAY = tool("pay", {"invoice": "i_7"}, {"payment": "p_1", "status": "pending"})
+
+
+def waited(*states: str) -> list[Step]:
+    return [tool("roll_out_status", {"id": "ro_1"}, {"status": state}) for state in states]
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "at"),
+    [
+        (answered("Build 91 is live.", ROLL_OUT, *waited("pending", "pending")), "roll_out_status", 4),
+        (answered("Invoice i_7 is paid.", PAY, tool("update_ledger", {"payment": "p_1"}, {"state": "paid"})), "pay", 2),
+    ],
+    ids=["asked in vain", "an act"],
+)
+def test_what_is_not_over_and_is_called_done_is_found(run, name, at):
+    message = f"{name} last answered pending, and the answer says that it is done"
+
+    assert found("unfinished_unsaid", run) == [(message, (at,))]
+    assert first_odd_step(find_anomalies(run)) == at
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        answered("Build 91 is live.", ROLL_OUT, *waited("pending", "live")),
+        answered("Invoice i_7 is paid.", PAY, tool("get_payment", {"payment": "p_1"}, {"status": "settled"})),
+        answered("Build 91 is live soon.", ROLL_OUT, *waited("pending", "pending")),
+        answered("Build 91 is not live.", ROLL_OUT, *waited("pending", "pending")),
+        answered("Your refund is submitted and the ticket is closed.", PAY),
+        answered("Your order is paid.", tool("get_order", {"id": 7}, {"status": "pending"})),
+        answered("Your parcel is heavy.", PAY),
+    ],
+    ids=["went live", "asked for", "under way", "denied", "submitted", "one look", "of something else"],
+)
+def test_what_was_over_or_is_not_called_done_is_in_order(run):
+    assert found("unfinished_unsaid", run) == []
+
+
+def test_states_of_many_calls_cost_no_more_than_their_number():
+    def ran(number: int) -> Run:
+        begun = [tool("start", {"n": n}, {"job": n, "status": "pending"}) for n in range(number)]
+        return answered(
+            "All is done.", *begun, *[tool("get_job", {"job": n}, {"status": "done"}) for n in range(number)]
+        )
+
+    assert growth(find_anomalies, ran(300), ran(1_200)) < LINEAR
+
+
 WITHIN = "Refunds are given within 30 days."
 
 

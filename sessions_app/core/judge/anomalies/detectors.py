@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answers import answer_cut, error_words, no_answer
 from sessions_app.core.judge.anomalies.cut_json import cut_off_json
-from sessions_app.core.judge.anomalies.gone_past import failed_calls, refusals_gone_past
+from sessions_app.core.judge.anomalies.gone_past import failed_calls
 from sessions_app.core.judge.anomalies.models import model_changed, other_model_answered
 from sessions_app.core.judge.anomalies.nothing_found import (
     answers_without_a_source,
@@ -15,6 +15,7 @@ from sessions_app.core.judge.anomalies.nothing_found import (
     empty_results_gone_past,
 )
 from sessions_app.core.judge.anomalies.owners import other_identity, unscoped_calls, used_of_other
+from sessions_app.core.judge.anomalies.refusals import refusals_gone_past, unfinished_gone_past
 from sessions_app.core.judge.anomalies.repeats import duplicate_calls, many_tool_calls
 from sessions_app.core.judge.anomalies.steps import (
     finish_order,
@@ -47,6 +48,7 @@ DETECTORS: tuple[Detector, ...] = (
     empty_result_retried,
     answer_cut,
     refusals_gone_past,
+    unfinished_gone_past,
     empty_results_gone_past,
     answers_without_a_source,
     sums_contradicted,
@@ -78,6 +80,7 @@ RULES: dict[str, str] = {
     "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
     "answer_cut": "The last answer was cut off, at its limit of tokens, and the run went on as if it were whole.",
     "refusal_unsaid": "A tool answered that it refused, and the answer speaks of success.",
+    "unfinished_unsaid": "A tool last answered that it had not finished, and the answer says that it is done.",
     "no_source": "Searches found nothing, no other tool gave anything, and the answer affirms all the same; a note.",
     "other_sum": "A call went on with another sum than a tool had told.",
     "other_total": "The total in the answer is not the sum of the lines that a tool gave; a note.",

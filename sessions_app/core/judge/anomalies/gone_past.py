@@ -1,4 +1,4 @@
-"""Failures and refusals, and whether the answer says so."""
+"""Calls that failed, and whether the answer says so."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import re
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import SAYS_NOTHING, error_words_in, owns_up, plain, words_of
+from sessions_app.core.judge.anomalies.answer_words import error_words_in, owns_up, plain, words_of
 from sessions_app.core.judge.anomalies.failures import told_failure, unhealed
-from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.reading import (
     ended_in_error,
     has_answer,
     http_words,
-    own_tools,
     status_code,
-    text_of,
-    value_of,
 )
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, Step, ToolCall
@@ -54,44 +50,3 @@ def _is_named(step: Step, call: ToolCall, output: Payload | None) -> bool:
     if number and re.search(rf"(?<![\d.,]){number[0].strip()}(?![\d.,]*\d)", words):
         return True
     return (status is not None and str(status) in words) or bool(message.strip() and plain(message).strip() in words)
-
-
-def refusals_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """A tool refused, and the answer speaks of success."""
-    if not has_answer(run) or owns_up(run.output):
-        return
-    for step, state in refusals_unsaid(run):
-        message = f"{step.name} answered {state}, and the answer does not say so"
-        yield Anomaly(code="refusal_unsaid", message=message, steps=(step.index,))
-
-
-REFUSED_STATES = frozenset({"rejected", "declined", "denied", "refused"})
-
-
-_DONE = re.compile(
-    r"(?<!\w)(?:(?:was|were|is|are|been|i|we|i've|we've|i have|we have)(?: now| just| successfully| already)* "
-    r"(?:\w{2,}ed|sent|paid|made|done|set|put|bought|sold|given)|done|success\w*|on (?:its|the) way)(?!\w)"
-)
-
-
-def refusals_unsaid(run: Run) -> Iterator[tuple[Step, str]]:
-    """Steps of tools that do something and were refused, with the word for it. Not where the answer names the state or
-    denies anything, and not where the same tool did it in the end; a tool that looks up tells of somebody else's
-    refusal."""
-    answer = (text_of(run.output) or "").lower()
-    if not _DONE.search(answer) or SAYS_NOTHING.search(answer):
-        return
-    refused: dict[str, list[tuple[Step, str]]] = {}
-    for step, call in own_tools(run):
-        state = _refusal(call)
-        if state is not None and not looks_up(step, call):
-            refused.setdefault(call.tool_name, []).append((step, state))
-        elif state is None:
-            refused.pop(call.tool_name, None)
-    yield from (pair for pairs in refused.values() for pair in pairs if pair[1][:5] not in answer)
-
-
-def _refusal(call: ToolCall) -> str | None:
-    told = value_of(call.result)
-    state = told.get("status") if isinstance(told, dict) else None
-    return state.lower() if isinstance(state, str) and state.lower() in REFUSED_STATES else None

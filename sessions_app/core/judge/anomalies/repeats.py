@@ -13,7 +13,7 @@ from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import ANSWER
 from sessions_app.core.judge.anomalies.cut_json import answer_texts, is_cut_json
 from sessions_app.core.judge.anomalies.lookups import looks_up
-from sessions_app.core.judge.anomalies.told_states import is_unfinished
+from sessions_app.core.judge.anomalies.told_states import is_unfinished, told_states
 from sessions_app.core.judge.reading import (
     TIMES,
     argument_key,
@@ -168,7 +168,7 @@ def _is_polled(run: Run, made: list[Made]) -> bool:
         return False
     calls = [call for _, call in went_well]
     if all(looks_up(step, call) for step, call in went_well):
-        return _has_changed(calls) or all(map(is_unfinished, calls[:-1]))
+        return _has_changed(calls) or all(map(_is_open, calls[:-1]))
     return _has_changed(calls) and not _makes_something(went_well)
 
 
@@ -178,6 +178,10 @@ def _is_cut(step: Step, call: ToolCall) -> bool:
 
 def _has_changed(calls: list[ToolCall]) -> bool:
     return len({call.result.content for call in calls if call.result}) > 1
+
+
+def _is_open(call: ToolCall) -> bool:
+    return any(map(is_unfinished, told_states(call)))
 
 
 def _makes_something(calls: list[tuple[Step, ToolCall]]) -> bool:

@@ -9,30 +9,30 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import ToolCall
 
 STATE_KEYS = frozenset({"status", "state", "decision", "result", "outcome", "verdict", "approval"})
-
 REFUSED = frozenset({"rejected", "declined", "denied", "refused", "disapproved", "not_approved"})
-
-UNFINISHED = frozenset(
-    {"pending", "queued", "waiting", "running", "processing", "in_progress", "in progress", "started", "starting"}
-)
+_GRANTED = frozenset({"approved", "accepted", "authorized", "authorised", "granted", "allowed", "permitted"})
+_UNFINISHED = frozenset({"pending", "queued", "waiting", "running", "processing", "in_progress", "in progress"})
 
 
-def told_states(call: ToolCall) -> Iterator[tuple[str, str]]:
-    """Each state that an answer gives, with its key; also of the one record that stands in it."""
+def told_states(call: ToolCall) -> Iterator[str]:
+    """Each state that an answer gives; also of the one record that is in it."""
+    said = ((key, item) for record in _records(call) for key, item in record.items())
+    yield from (item.strip().lower() for key, item in said if key.lower() in STATE_KEYS and isinstance(item, str))
+
+
+def told_refusals(call: ToolCall) -> Iterator[str]:
+    """Keys under which an answer says that something was not granted."""
+    said = ((key, item) for record in _records(call) for key, item in record.items())
+    yield from (key for key, item in said if key.lower() in _GRANTED and item is False)
+
+
+def _records(call: ToolCall) -> list[JsonObject]:
     told = value_of(call.result)
-    if isinstance(told, dict):
-        for record in (told, *_records(told)):
-            yield from ((key, item.strip().lower()) for key, item in _states(record))
-
-
-def _records(told: JsonObject) -> list[JsonObject]:
+    if not isinstance(told, dict):
+        return []
     inner = [item for item in told.values() if isinstance(item, dict)]
-    return inner if len(inner) == 1 else []
+    return [told, *(inner if len(inner) == 1 else ())]
 
 
-def _states(record: JsonObject) -> Iterator[tuple[str, str]]:
-    yield from ((key, item) for key, item in record.items() if key.lower() in STATE_KEYS and isinstance(item, str))
-
-
-def is_unfinished(call: ToolCall) -> bool:
-    return any(state in UNFINISHED for _, state in told_states(call))
+def is_unfinished(state: str) -> bool:
+    return state in _UNFINISHED
