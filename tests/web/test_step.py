@@ -326,4 +326,5 @@ def test_the_message_of_an_error_stands_once_where_it_is_what_came_out(shop, bob
     page = bob.get(reverse("step", args=["shop", run.session.session_id, 1])).content.decode()
 
     assert page.count('class="recorded said"') == times
-    assert ("Its message is what came out." in page) == (times == 1)
+    assert (">Error</h2>" in page) == (times == 2)
+    assert re.search(rf"step-error.*?Deadlock: {message}.*?</p>", page, re.DOTALL)

@@ -17,9 +17,9 @@ from sessions_app.web.sessions.run_ends import End, shown_ends
 
 TURNS = 30
 """Runs on a page; a session of hundreds is read from its end."""
-CHARACTERS, LINES = 6000, 120
-TOOLS, FAILED = 4, 3
-"""Tools and failed steps that are named between a question and its answer."""
+CHARACTERS, LINES = 2400, 30
+CALLS, FAILED = 4, 3
+"""Calls and failed steps that are told between a question and its answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,9 +44,16 @@ class Turn:
         return self.ends[1:]
 
     @property
+    def calls(self) -> list[StepSummary]:
+        """What tools answered, where they were few; a failure is told apart."""
+        steps = [step for step in self.run.steps if step.kind == "tool"]
+        return [step for step in steps if not step.has_error] if len(steps) <= CALLS else []
+
+    @property
     def tools(self) -> list[tuple[str, int]]:
-        """The tools that were called and how often, the most used first."""
-        return Counter(step.name for step in self.run.steps if step.kind == "tool").most_common(TOOLS)
+        """Of many calls the tools and how often each was called, the most used first."""
+        names = [step.name for step in self.run.steps if step.kind == "tool"]
+        return Counter(names).most_common(CALLS) if len(names) > CALLS else []
 
     @property
     def failed(self) -> list[StepSummary]:

@@ -344,11 +344,11 @@ def _shown(payload: Payload | None, asked: Asked) -> Shown | None:
 
 
 def _error(step: Step) -> list[Section]:
-    """Beside an answer: without one it is what came out. Its message stands once, where the answer is the same."""
+    """Beside an answer: without one it is what came out. Where the answer says the same there is no more to tell."""
     if step.error is None or not _has_answer(step.call):
         return []
-    error = replace(step.error, message=None) if _says_the_same(step.call, step.error) else step.error
-    return [_error_section("Error", error)]
+    is_told = _says_the_same(step.call, step.error) and not step.error.extra
+    return [] if is_told else [_error_section("Error", step.error)]
 
 
 def _error_section(title: str, error: ErrorInfo) -> Section:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -123,15 +123,21 @@ def _spent(steps: Sequence[StepSummary], path: Sequence[Stretch], placed: int, t
     for stretch in path:
         waited[stretch.step.index if stretch.step else 0] += stretch.length
     between = waited.pop(0, 0.0) + total - on_path
-    longest = sorted(waited, key=lambda index: (-waited[index], index))[:LONGEST]
     return TimeSpent(
         total_ms=total,
         shares=_shares(rows, waited, between, total),
-        longest=[(rows[index], waited[index]) for index in longest],
+        longest=[(rows[index], waited[index]) for index in _longest(waited)],
         longest_gap=_longest_gap(rows, path),
         critical=len(waited),
         placed=placed,
     )
+
+
+def _longest(waited: Mapping[int, float]) -> list[int]:
+    """None where more steps than are named took equally long."""
+    ordered = sorted(waited, key=lambda index: (-waited[index], index))
+    is_level = len(ordered) > LONGEST and round(waited[ordered[0]]) == round(waited[ordered[LONGEST]])
+    return [] if is_level else ordered[:LONGEST]
 
 
 def _longest_gap(rows: dict[int, StepSummary], path: Sequence[Stretch]) -> Gap | None:
