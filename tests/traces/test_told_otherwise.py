@@ -1115,3 +1115,51 @@ def test_a_request_of_pydantic_ai_whose_attributes_tell_it_otherwise_is_named(
     requests = result.facts["proof"]["requests"]
     assert (requests["state"] == "proven") is not is_another
     assert (words in (requests["reason"] or "")) is is_another
+
+
+@pytest.mark.parametrize("is_another", [False, True])
+def test_a_system_message_that_an_agents_own_span_tells_otherwise_is_named(is_another: bool) -> None:
+    whole, name = list(Capture(CHOICE / "pydantic-ai-v1-attributes" / "order_lookup").spans), "all_messages_events"
+    at = next(at for at, span in enumerate(whole) if name in span.attributes)
+    words = "You are the support agent"
+
+    _, result = replayed_of(changed(whole, at, name, words, f"{words} zq" if is_another else words))
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("tells the conversation otherwise" in reason) is is_another
+
+
+_REFUSED = "Error code: 400 - too many tokens"
+
+
+def _refused(span: Span) -> Span:
+    """As Langfuse tells of a call whose provider refused it, and of the spans around it."""
+    output = {"langfuse.observation.output", "langfuse.trace.output"}
+    kept = {name: value for name, value in span.attributes.items() if name not in output}
+    told: dict[str, JsonValue] = {
+        "langfuse.observation.level": "ERROR",
+        "langfuse.observation.status_message": _REFUSED,
+    }
+    return replace(span, status="error", status_message=_REFUSED, attributes={**kept, **told})
+
+
+@pytest.mark.parametrize(
+    ("becomes", "is_another"), [(_REFUSED, False), (f"BadRequestError: {_REFUSED}", False), ("zq", True)]
+)
+@pytest.mark.parametrize("of", ["OpenAI-generation", "kettle_support"])
+def test_an_error_that_a_span_tells_in_two_attributes_and_otherwise_is_no_proven_outcome(
+    of: str, becomes: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / "openai-sdk-langfuse-v3" / "order_lookup").spans)
+    calls = [span for span in whole if span.name == "OpenAI-generation"]
+    last = max(calls, key=lambda span: span.start_ns or 0)
+    around = {"support_agent", "kettle_support"}
+    spans = [_refused(span) if span is last or span.name in around else span for span in whole]
+    at = next(at for at, span in enumerate(spans) if span.name == of and span.status == "error")
+
+    run, result = replayed_of(_with(spans, at, "langfuse.observation.status_message", becomes))
+
+    outcome = result.facts["proof"]["outcome"]
+    assert (run.status, result.verdict) == ("error", "reproduced")
+    assert outcome["state"] == ("not_comparable" if is_another else "proven")
+    assert ("tells its error in two ways" in (outcome["reason"] or "")) is is_another

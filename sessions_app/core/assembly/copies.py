@@ -12,6 +12,7 @@ from sessions_app.core.conventions.told_twice import (
     are_calls_named_otherwise,
     are_roles_spelled_otherwise,
     are_settings_told_otherwise,
+    is_system_told_otherwise,
     said_in,
     spoken_in,
 )
@@ -111,7 +112,9 @@ def _agrees(node: Node, model: Node) -> bool:
     tools = len(list(takewhile(lambda message: message.role == "tool", reversed(conversation))))
     sent, told, behind = map(spoken_in, (messages, conversation, conversation[len(conversation) - tools :]))
     is_as_sent = told[: len(sent)] == sent and not (
-        are_roles_spelled_otherwise(conversation, messages) or are_calls_named_otherwise(conversation, messages)
+        are_roles_spelled_otherwise(conversation, messages)
+        or are_calls_named_otherwise(conversation, messages)
+        or is_system_told_otherwise(conversation, messages)
     )
     return is_as_sent and len(told) - len(behind) <= len(sent)
 

@@ -337,6 +337,7 @@ class _Assembled:
         yield "state_told", states_told_otherwise(self._nodes)
         yield "settings_told", agents_set_otherwise(self._nodes)
         yield "instructions_told", agents_instructed_otherwise(self._nodes)
+        yield "error_told", [node for node in self._nodes if has_failed and node.reading.is_error_told_otherwise]
         yield "failed_around", () if has_failed else failed_around(self._nodes)
         prompt = first.prompt.words("\n") if first is not None and first.prompt is not None else ""
         if asked is not None and prompt:

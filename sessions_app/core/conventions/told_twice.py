@@ -63,7 +63,7 @@ def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
         or (one == other and (said[0] != said[1] or are_calls_named_otherwise(left, right)))
         or are_roles_spelled_otherwise(left, right)
         or _are_types_spelled_otherwise(left, right)
-        or _is_system_told_otherwise(left, right)
+        or is_system_told_otherwise(left, right)
     )
 
 
@@ -94,7 +94,7 @@ def _names_in(messages: Messages) -> list[str | None]:
     return [name for part in calls for name in (part.tool_name, part.call_id)]
 
 
-def _is_system_told_otherwise(left: Messages, right: Messages) -> bool:
+def is_system_told_otherwise(left: Messages, right: Messages) -> bool:
     """Of two that both have words of the system among their messages; or one of them has them as somebody else's."""
     one, other = _system_of(left), _system_of(right)
     if one and other:

@@ -49,6 +49,7 @@ from sessions_app.core.replay.rewriting import Rewriting, has_prompt_of_code, in
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
     conversation_told_otherwise,
+    error_told_otherwise,
     input_told_otherwise,
     instructions_told_otherwise,
     messages_told_otherwise,
@@ -667,6 +668,9 @@ def _outcome(played: Played) -> Part:
     other = other_outcome(played.plan.run, played.ending)
     if other is not None:
         return differs_at(other)
+    told = error_told_otherwise(played.plan.run)
+    if told is not None:
+        return not_comparable(told)
     run, now = played.plan.run, played.ending.output
     is_by_rule = run.output is not None and now is not None and is_spelled_as_text(run.output, now)
     by_rule = f"equal by the rule {OUTPUT_TEXT}" if is_by_rule else None

@@ -98,6 +98,12 @@ def outcome_told_otherwise(run: Run) -> str | None:
     return None
 
 
+def error_told_otherwise(run: Run) -> str | None:
+    """The first span of a run that failed which tells its error twice."""
+    place = _first_place(run, "error_told")
+    return None if place is None else f"{place} tells its error in two ways"
+
+
 _OF_OUTCOMES = {
     "failed_around": "ended with an error, and the run did not",
     "output_told": "tells another output",

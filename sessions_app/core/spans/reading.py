@@ -215,6 +215,8 @@ class Reading:
     flags: JsonObject | None = None
     error: ErrorInfo | None = None
     """What went wrong, from the span's status, its exception event or the convention's own words."""
+    is_error_told_otherwise: bool = False
+    """Whether the span tells its words twice, and not alike."""
     is_error_harmless: bool = False
     """The span ended with an exception that only steers the framework, such as a handoff."""
     used: frozenset[str] = frozenset()

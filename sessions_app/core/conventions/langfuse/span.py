@@ -62,6 +62,7 @@ def _general(span: Span, read: Read) -> Reading:
         agent_name=metadata.text("lc_agent_name") or (as_text(span.name) if kind == "agent" else None),
         agent_version=read.text("langfuse.release") or as_text(span.resource.get("langfuse.release")),
         error=error,
+        is_error_told_otherwise=_is_other_message(error, read.text(f"{_OBSERVATION}status_message")),
         is_error_harmless=is_steering(error),
     )
 
@@ -105,6 +106,12 @@ def _error(span: Span, read: Read) -> ErrorInfo | None:
     message = read.text(f"{_OBSERVATION}status_message")
     is_error = read.text(f"{_OBSERVATION}level") == "ERROR"
     return error_of(span) or (ErrorInfo(type=None, message=message) if is_error else None)
+
+
+def _is_other_message(error: ErrorInfo | None, message: str | None) -> bool:
+    """An exception's words may stand behind its class."""
+    said = error.message if error is not None else None
+    return said is not None and message is not None and said not in message
 
 
 def _model_call(reading: Reading, span: Span, read: Read) -> None:
