@@ -174,9 +174,16 @@ def runs_with_same_call(run: models.Run, row: StepSummary) -> int:
 
 
 def replays_done(run: models.Run, index: int) -> int:
-    """Replays of the run that came to their end, and so could use the answer of a step: not those that replaced it."""
+    """Replays of the run that used the answer of a step: they got past it, and did not replace it."""
     done = models.Replay.objects.filter(content=run.content_id, state=ReplayState.DONE)
-    return sum(not _replaces(changes or [], index) for changes in done.values_list("order__changes", flat=True))
+    read = done.only("order", "verdict", "divergence", "stopped_at")
+    return sum(not _replaces(each.order.get("changes") or [], index) and _is_past(each, index) for each in read)
+
+
+def _is_past(replay: models.Replay, index: int) -> bool:
+    """One that differs went on; any other difference is where it stopped."""
+    stop = replay.stopped_at or (replay.divergence if replay.verdict != "diverged" else None)
+    return not stop or index < (stop.get("step") or 0)
 
 
 def _replaces(changes: list[JsonObject], index: int) -> bool:

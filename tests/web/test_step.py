@@ -146,6 +146,24 @@ def test_a_fixture_says_when_it_was_recorded_and_who_used_it(shop, bob):
     assert "<td>2 replays <span" in page
 
 
+@pytest.mark.parametrize(
+    ("fields", "used"),
+    [
+        ({"verdict": "unknown_from_step", "divergence": {"step": 2}}, [True, False]),
+        ({"verdict": "unknown_from_step", "stopped_at": {"step": 2}}, [True, False]),
+        ({"verdict": "diverged", "divergence": {"step": 1}}, [True, True]),
+        ({"verdict": "reproduced"}, [True, True]),
+    ],
+)
+def test_a_replay_that_stopped_before_a_step_did_not_use_its_answer(shop, bob, fields, used):
+    run = load_record(shop, steps=[tool_step(arguments={"n": n}) for n in range(2)])
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="done", **fields)
+
+    pages = [step_page(bob, run, step).partition('id="fixture"')[2] for step in (1, 2)]
+
+    assert [f"<td>{int(each)} replay" in page for each, page in zip(used, pages, strict=True)] == [True, True]
+
+
 def test_of_a_call_that_failed_the_error_is_what_came_out(shop, bob):
     error = {"type": "IOError", "message": "the disk is full"}
     run = load_record(shop, steps=[{"kind": "tool", "name": "ask", "tool_name": "ask", "error": error}])
