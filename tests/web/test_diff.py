@@ -366,6 +366,38 @@ def test_a_partner_typed_by_hand_leads_to_the_diff(shop, bob):
     assert response["Location"] == reverse("diff", args=["shop", "r_8821", "x/y"])
 
 
+def test_a_message_that_only_one_side_has_is_shown_by_what_it_says():
+    call = {"part_kind": "tool-call", "tool_name": "find", "args": {"q": "x"}, "tool_call_id": "c1"}
+    message = {"kind": "response", "parts": [{"part_kind": "text", "content": "One moment."}, call], "usage": {}}
+
+    shown = field_of("prior[2]", MISSING, message)
+
+    assert "".join(bit.text for bit in shown.right) == 'model: One moment.\nmodel calls find({"q": "x"})'
+    assert (shown.words, shown.note) == ("message 3", "")
+
+
+def test_token_counts_that_answers_carry_themselves_are_one_difference_each(shop, bob):
+    for run_id, tokens in (("a", 5), ("b", 7)):
+        answer = {"parts": [{"part_kind": "text", "content": "Hi"}], "usage": {"input_tokens": tokens}}
+        step = model_step(1) | {"response": answer, "input_tokens": tokens, "output_tokens": tokens}
+        load_record(shop, run_id=run_id, session_id="s", output="Hi", steps=[step])
+
+    page = diff_of(bob, "a", "b")
+
+    assert re.findall(r'<span title="([^"]*tokens)">([^<]*)</span>', page) == [
+        ("response.usage.input_tokens", "input tokens"),
+        ("output_tokens", "output tokens"),
+    ]
+
+
+def test_results_that_only_one_side_has_are_counted_in_the_first_line(shop, bob):
+    for run_id, found in (("a", [{"id": 1}]), ("b", [])):
+        load_record(shop, run_id=run_id, session_id="s", steps=[tool_step("search", result=found)])
+
+    assert lead_of(diff_of(bob, "a", "b")) == "Step 1: search returned 1 result in A, none in B"
+    assert lead_of(diff_of(bob, "b", "a")) == "Step 1: search returned none in A, 1 result in B"
+
+
 def test_a_value_that_only_one_side_has_is_shown_without_its_empty_members():
     shown = field_of("final", MISSING, {"text": "Hi", "id": None, "usage": {"tokens": 0, "details": {}}})
 

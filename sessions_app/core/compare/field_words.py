@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from sessions_app.core.compare.paths import segment_text
@@ -50,6 +51,8 @@ def field_words(path: str, tools: Sequence[str] = ()) -> str:
         return _of_message(below[1:] if below[:1] == ["messages"] else below) or _ROOTS[str(root)]
     if root == "response" and below[:1] == ["parts"] and len(below) > 2:
         return _of_part(str(below[2]), below[3:])
+    if root == "response" and below[:1] == ["usage"] and len(below) > 1:
+        return " ".join(map(str, below[1:])).replace("_", " ")
     if root == "agent" and below[:1] == ["tool_retries"] and len(below) > 1:
         return f"retries of tool {below[1]}"
     if root in _NAMED and below and isinstance(below[0], str):
@@ -108,3 +111,32 @@ def signature(tool: JsonValue) -> str | None:
     described = tool.get("description")
     called = f"{tool.get('name')}({', '.join(tool['parameters_json_schema'].get('properties') or {})})"
     return f"{called}: {described}" if described else called
+
+
+_PARTS = {
+    "user-prompt": "user: {content}",
+    "system-prompt": "system: {content}",
+    "text": "model: {content}",
+    "thinking": "model thinks: {content}",
+    "tool-call": "model calls {tool_name}({args})",
+    "tool-return": "{tool_name} returned {content}",
+    "retry-prompt": "{tool_name} is to be tried again: {content}",
+}
+
+
+def message_text(message: JsonValue) -> str | None:
+    """A whole message as its parts say it, one a line; None for anything else, or where a part is of another kind."""
+    parts = message.get("parts") if isinstance(message, dict) else None
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        return None
+    ways = [_PARTS.get(str(part.get("part_kind"))) for part in parts]
+    lines = [way.format_map(_Said(part)) for way, part in zip(ways, parts, strict=True) if way]
+    return "\n".join(lines) if lines and len(lines) == len(parts) else None
+
+
+class _Said(dict[str, JsonValue]):
+    """The members of a part: texts as they are, other values as JSON."""
+
+    def __getitem__(self, key: str) -> str:
+        value = self.get(key, "")
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -179,10 +179,13 @@ class StepComparer:
         yield from self._tokens(one, other)
 
     def _tokens(self, one: ModelCall, other: ModelCall) -> Iterator[Difference]:
-        """Of an answer whose message does not count them on both sides nothing is missing."""
+        """Of an answer whose message does not count them on both sides nothing is missing; where the messages tell the
+        same counts, their difference has been named."""
+        usages = _usage_of(one), _usage_of(other)
         for name in ("input_tokens", "output_tokens"):
             counts = getattr(one, name), getattr(other, name)
-            if None not in counts:
+            is_named = counts[0] != counts[1] and counts == (usages[0].get(name), usages[1].get(name))
+            if None not in counts and not is_named:
                 yield from self.fields.values(name, *counts)
 
     def _request(self, left: Step, right: Step) -> Iterator[Difference]:
@@ -323,6 +326,12 @@ def _beside_bodies(http: HttpExchange | None) -> JsonObject:
 
 
 _HTTP_TIMES = ("started_at", "first_byte_at", "duration_ms")
+
+
+def _usage_of(call: ModelCall) -> JsonObject:
+    answer = call.response.parsed if call.response else None
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    return usage if isinstance(usage, dict) else {}
 
 
 def _length(new: NewMessages) -> JsonObject:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.call_words import call_words
-from sessions_app.core.clipping import clipped
-from sessions_app.core.compare.field_words import field_words, signature, tool_names, tool_names_of
+from sessions_app.core.clipping import clipped, one_line, shortened
+from sessions_app.core.compare.field_words import field_words, message_text, signature, tool_names, tool_names_of
 from sessions_app.core.compare.json_diff import MISSING, Difference
 from sessions_app.core.compare.renaming import ASKED_FOR, Renaming, renaming
 from sessions_app.core.compare.runs import Comparison, StepPair
 from sessions_app.core.compare.sentences import agreement_sentence, call_text, value_text
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.run import Run, Step, asked
+from sessions_app.core.run import Run, Step, answered, asked
 
 _ENDS = ("status", "output", "error", "final", "guardrails", "answered_models", "initial_state", "prior")
 """Facts that say nothing about how the runs were set up."""
@@ -159,8 +159,23 @@ def _field(pair: StepPair, left: Step, right: Step, found: Difference, other: st
         return f"{at}: only {other if is_new else 'A'} offers the {place} to {left.name}"
     if found.path.startswith("tools["):
         return f"{at}: {_definition(pair, found, tool_names(left))}"
+    if counts := _counts_of_results(left, right, found):
+        return f"{at}: {left.name} returned {counts[0]} in A, {counts[1]} in {other}"
     note = f" ({found.note})" if found.note else ""
     return f"{at}, {left.name}: {place} {_value(found.left)} → {_value(found.right)}{note}"
+
+
+def _counts_of_results(left: Step, right: Step, found: Difference) -> tuple[str, str] | None:
+    """Where a tool returned more on one side."""
+    if MISSING not in (found.left, found.right) or not re.fullmatch(r"result\[\d+\]", found.path):
+        return None
+    lists = [payload.parsed if (payload := answered(step)) else None for step in (left, right)]
+    one, other = (_results(len(each)) if isinstance(each, list) else "" for each in lists)
+    return (one, other) if one and other else None
+
+
+def _results(count: int) -> str:
+    return f"{count:,} result{'' if count == 1 else 's'}" if count else "none"
 
 
 def _definition(pair: StepPair, found: Difference, names: Sequence[str]) -> str:
@@ -172,7 +187,7 @@ def _definition(pair: StepPair, found: Difference, names: Sequence[str]) -> str:
 
 
 def _value(value: JsonValue) -> str:
-    return value_text(value, _VALUE)
+    return shortened(one_line(said), _VALUE) if (said := message_text(value)) else value_text(value, _VALUE)
 
 
 def _first_call(comparison: Comparison, names: Renaming, other: str) -> Place | None:

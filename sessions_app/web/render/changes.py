@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sessions_app.core.compare.field_words import field_words, signature
+from sessions_app.core.compare.field_words import field_words, message_text, signature
 from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.compare.words import Segment, text_difference
 from sessions_app.core.payload import JsonValue
@@ -68,8 +68,8 @@ def field_of(
     is_one_sided = left is MISSING or right is MISSING
     told = (_told(left), _told(right)) if is_one_sided else (left, right)
     bits, blocks = _bits(*told)
-    is_tool = any(map(signature, (left, right)))
-    left_out = "" if is_tool or told == (left, right) else "null and empty fields omitted"
+    is_in_words = any(signature(value) or message_text(value) for value in (left, right))
+    left_out = "" if is_in_words or told == (left, right) else "null and empty fields omitted"
     notes = [text for text in (note, "too different to compare by words" if blocks else "", left_out) if text]
     return Field(
         path=path,
@@ -104,8 +104,8 @@ def _told(value: JsonValue) -> JsonValue:
 
 
 def _in_short(value: JsonValue) -> str:
-    """A tool that only one side has is shown as its signature."""
-    return signature(value) or _written(value)
+    """A tool that only one side has is shown as its signature, a message by what it says."""
+    return signature(value) or (message_text(value) or "")[:LONGEST] or _written(value)
 
 
 def _written(value: JsonValue) -> str:
