@@ -7,5 +7,11 @@ import "./panel.js";
 import "./menus.js";
 import "./palette.js";
 
+// A value that is typed is meant: it ticks what it belongs to.
+document.addEventListener("input", ({ target }) => {
+  const tick = target.closest("[data-ticks]")?.querySelector("[type=checkbox]");
+  if (tick && tick !== target) tick.checked = true;
+});
+
 // After an error the first field that holds one is where to go on.
 document.querySelector('main [aria-invalid="true"]')?.focus();

@@ -153,7 +153,7 @@ def valued(proposal: Proposal, dice: random.Random) -> Check:
     if proposal.member is None:
         return {}
     if proposal.member == "contains":
-        words = re.findall(r"[#\w']{3,}", as_text(proposal.seen)) or ["order"]
+        words = re.findall(r"[#\w']{3,}", as_text(proposal.value or "")) or ["order"]
         return {"contains": dice.choice(words)}
     moved = dice.choice((-1, 0, 1)) if proposal.member == "n" else 0
     return {proposal.member: max(1, proposal.value + moved) if moved else proposal.value}

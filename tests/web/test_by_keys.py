@@ -185,6 +185,8 @@ def test_a_golden_is_made_run_and_found_among_failure_groups(keyboard, shop):
     keyboard.fill("[name=name]", "asks with a user id")
     keyboard.reach("[name=check][value='1']")
     keyboard.press("Space")
+    keyboard.reach(".golden-runs-how > summary")
+    keyboard.press("Enter")
     keyboard.reach("[name=mode]")
     keyboard.press("ArrowDown", "ArrowDown")
     keyboard.go("Control+Enter", to="/goldens/")

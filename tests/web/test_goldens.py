@@ -73,10 +73,46 @@ def test_the_form_proposes_what_the_run_did(bob, bad):
         "no tool that changes something is called",
         "no value of another user is revealed",
     ]
-    assert [row.typed for row in page.context["rows"]] == ["", "1", "1", "mine", "", "", ""]
+    answered = page.context["rows"][4].typed
+    typed = ["Order #4421 is shipped.", "1", "1", "mine", answered, "", ""]
+    assert [row.typed for row in page.context["rows"]] == typed
     assert not any(row.is_ticked for row in page.context["rows"])
-    answered = page.context["rows"][4].proposal.seen
     assert answered == json.dumps(json.loads(answered)), "as it was recorded, not as Python spells it"
+
+
+def test_beside_each_check_stands_what_the_run_gives_ticked_or_not(bob, bad):
+    page = bob.get(form_of(bad)).content.decode()
+    part = bob.post(
+        form_of(bad), {"value_0": "Order #4398", "value_2": "0", "try": "1"}, headers={"hx-request": "true"}
+    )
+
+    def outcome_in(text, number):
+        cell = text.partition(f'id="judged-{number}"')[2].partition(f'id="judged-{number + 1}"')[0]
+        return next((word for word in ("passed", "failed") if word in cell), "")
+
+    assert [outcome_in(page, number) for number in (0, 2)] == ["passed", "passed"]
+    assert [outcome_in(part.content.decode(), number) for number in (0, 2)] == ["failed", "failed"]
+    assert 'id="judged-0" hx-swap-oob="true"' in " ".join(part.content.decode().split())
+    assert "it answered Order #4421 is shipped." in words_of(part)
+
+
+def test_checks_of_single_calls_are_folded_unless_they_are_ticked(bob, bad):
+    page = bob.get(form_of(bad))
+    folded = [row.proposal.words for row in page.context["of_calls"]]
+    sent = ticks(bob, bad, "find is called with q")
+
+    again = post(bob, bad, **sent, **{"try": "1"})
+
+    assert folded == ["find is called with q", "an answer of find contains"]
+    assert [row.proposal.words for row in again.context["of_calls"]] == ["an answer of find contains"]
+    assert again.content.decode().count('name="check"') == page.content.decode().count('name="check"') == 7
+
+
+def test_only_the_first_line_of_an_answer_stands_in_its_field(bob, shop):
+    run = run_of(shop, "long", "Two orders:\n#4398 and #4421")
+    blank = run_of(shop, "blank", None)
+
+    assert [bob.get(form_of(each)).context["rows"][0].typed for each in (run, blank)] == ["Two orders:", ""]
 
 
 def test_what_is_ticked_is_kept(bob, bad):

@@ -213,6 +213,20 @@ def test_the_palette_forgives_a_letter_and_leads_with_what_begins_so(signed_in, 
     expect(signed_in.locator("#palette [role=option]:visible").nth(1)).to_contain_text(first)
 
 
+def test_a_value_that_is_typed_ticks_its_check_which_is_judged_at_once(signed_in, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}/golden")
+    tick, beside = signed_in.locator("[name=check][value='0']"), signed_in.locator("#judged-0")
+    expect(beside).to_contain_text("passed")
+    expect(tick).not_to_be_checked()
+
+    signed_in.fill("[name=value_0]", "an elephant")
+
+    expect(tick).to_be_checked()
+    expect(beside).to_contain_text("failed")
+    expect(signed_in.locator("#tried")).to_contain_text("fails on 1")
+
+
 def test_the_palette_finds_old_sessions_at_the_server_and_marks_what_was_typed(signed_in, live_server, shop):
     make_session(shop, "old_chat_55")
     for number in range(21):

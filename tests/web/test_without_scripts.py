@@ -71,6 +71,7 @@ def test_a_golden_is_made_and_run(page, shop):
     page.goto(f"/p/shop/s/{run.session.session_id}/golden")
     page.fill("[name=name]", "asks with a user id")
     page.check("[name=check][value='1']")
+    page.click("summary:has-text('What runs')")
     page.check("[name=mode][value=recording]")
     page.click("button:has-text('Keep')")
     page.click("form[action$='/run'] button")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 from replay_goldens.checks import all_passed, judge, read_checks
@@ -30,8 +30,6 @@ class Proposal:
     """`n`, `equals`, `contains` …; None where there is nothing to write."""
     value: JsonValue = None
     """What stands in the input at first: what this run did, or nothing."""
-    seen: str = ""
-    """What this run did, where the value does not say it."""
 
 
 def proposals(run: Run, trace: Trace) -> list[Proposal]:
@@ -48,27 +46,13 @@ def proposals(run: Run, trace: Trace) -> list[Proposal]:
 
 def proposals_of_fix(run: Run, good: Trace, *, bad: Trace) -> tuple[list[Proposal], set[int]]:
     """What a run that went right did, and the places of the proposals that tell it from the run that went wrong."""
-    found = [_with_value_of(good, proposal) for proposal in proposals(run, good)]
+    found = proposals(run, good)
     return found, telling(found, bad=bad, good=good)
 
 
 def telling(found: list[Proposal], *, bad: Trace, good: Trace) -> set[int]:
     """The places of those that fail on the one run and pass on the other."""
     return {place for place, proposal in enumerate(found) if _tells(proposal, bad, good)}
-
-
-def _with_value_of(good: Trace, proposal: Proposal) -> Proposal:
-    """With what the good run said, where a text is asked for."""
-    if proposal.member != "contains" or proposal.value is not None:
-        return proposal
-    tool = proposal.check.get("tool")
-    said = good.output_text if tool is None else _last_answer(good, str(tool))
-    return replace(proposal, value=said[:_LONGEST]) if said else proposal
-
-
-def _last_answer(trace: Trace, tool: str) -> str | None:
-    calls = trace.calls_of(tool)
-    return None if not calls or calls[-1].result is None else as_text(calls[-1].result)
 
 
 def _tells(proposal: Proposal, bad: Trace, good: Trace) -> bool:
@@ -79,8 +63,7 @@ def _tells(proposal: Proposal, bad: Trace, good: Trace) -> bool:
 
 
 def _ends(trace: Trace) -> Iterator[Proposal]:
-    seen = trace.output_text or (f"error: {trace.error}" if trace.error else "no answer")
-    yield Proposal(words="the answer contains", check={"kind": "output"}, member="contains", seen=seen[:_LONGEST])
+    yield _contains("the answer contains", {"kind": "output"}, trace.output_text)
     yield Proposal(
         words="steps until the end, at most", check={"kind": "ends_within"}, member="n", value=max(1, trace.steps)
     )
@@ -106,10 +89,14 @@ def _of_calls(trace: Trace) -> Iterator[Proposal]:
             check = {"kind": "arguments", "tool": tool, "path": f"/{_escaped(name)}"}
             sent = last.arguments[name]
             yield Proposal(words=f"{tool} is called with {name}", check=check, member="equals", value=sent)
-        seen = "" if last.result is None else as_text(last.result)[:_LONGEST]
-        yield Proposal(
-            words=f"an answer of {tool} contains", check={"kind": "result", "tool": tool}, member="contains", seen=seen
-        )
+        said = None if last.result is None else as_text(last.result)
+        yield _contains(f"an answer of {tool} contains", {"kind": "result", "tool": tool}, said)
+
+
+def _contains(words: str, check: JsonObject, said: str | None) -> Proposal:
+    """What was said stands in one line of a form, so the first of its lines."""
+    lines = (said or "").strip().splitlines()
+    return Proposal(words=words, check=check, member="contains", value=lines[0][:_LONGEST] if lines else None)
 
 
 def _plain_members(value: JsonValue) -> list[tuple[str, JsonValue]]:

@@ -76,6 +76,13 @@ class Row:
     is_ticked: bool
     typed: str
     error: str = ""
+    judged: tuple[str, str] | None = None
+    """What the run itself gives: the outcome, and what was seen. None where the check cannot be read."""
+
+    @property
+    def is_of_one_call(self) -> bool:
+        """Folded, for there are many: what a tool is called with or answers, as long as it is not ticked."""
+        return self.proposal.check["kind"] in ("arguments", "result") and not self.is_ticked and not self.error
 
     @property
     def check(self) -> JsonObject:

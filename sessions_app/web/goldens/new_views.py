@@ -80,9 +80,26 @@ def new_golden(request: HtmxHttpRequest, project: Project, session_id: str) -> H
     if is_kept and draft.form.is_valid() and checks and (golden := _kept(request, place.run, draft)) is not None:
         return redirect("golden", project.slug, golden.golden_id)
     tried = _tried(place.run, checks) if checks and not is_kept else {}
+    draft.rows = _judged(place.run, draft.rows)
     if request.htmx:
+        tried |= {"rows": draft.rows, "is_part": True}
         return render(request, "goldens/_tried.html", tried)
     return _page(request, project, place, draft, tried, 422 if is_posted and not tried else 200)
+
+
+def _judged(run: Run, rows: list[Row]) -> list[Row]:
+    """Each with what the run itself gives, ticked or not."""
+    readable = [(row.number, check) for row in rows for check in _read(row)]
+    columns = columns_of([run], [check for _, check in readable], run)
+    cells = dict(zip((number for number, _ in readable), columns[0].cells if columns else (), strict=False))
+    return [replace(row, judged=cells.get(row.number)) for row in rows]
+
+
+def _read(row: Row) -> tuple[Check, ...]:
+    try:
+        return read_checks([row.check])
+    except CheckError:
+        return ()
 
 
 def _tried(run: Run, checks: tuple[Check, ...]) -> dict[str, Any]:
@@ -234,6 +251,7 @@ def _page(
         "fix": draft.fix,
         "form": draft.form,
         "rows": draft.rows,
+        "of_calls": [row for row in draft.rows if row.is_of_one_call],
         "problem": draft.problem,
         "replaced": draft.replaced,
         **tried,
