@@ -36,6 +36,8 @@ class Output(Check):
     def judge(self, trace: Trace) -> Seen:
         if trace.output_text is None and trace.error is not None and trace.has_failed:
             return Seen(False, f"it ended with an error: {short(trace.error)}")
+        if trace.why_answer_unknown is not None:
+            return Seen(None, trace.why_answer_unknown)
         if trace.output_text is None:
             return Seen(False if trace.has_ended else None, f"it gave no answer; {trace.why_not_ended}")
         try:

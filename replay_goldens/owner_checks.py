@@ -42,6 +42,8 @@ class NoValueOfOtherUser(Check):
         if trace.user_id is None and trace.tenant_id is None:
             return Seen(None, "not recorded for whom the agent acted")
         found = _called_for_other(trace) or _used_of_other(trace) or _told_of_other(trace)
+        if found is None and trace.why_answer_unknown is not None:
+            return Seen(None, trace.why_answer_unknown)
         return never(trace, found, "nothing of another user was told or used")
 
     def to_json(self) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def play(golden: ExportedGolden, *, agent: str | None = None) -> Played:
     Raises `ValueError` where no agent is named, and what `replay_recorder` raises where the agent cannot be run.
     """
     scene = read_recording(golden.recording).record
-    trace = trace_of(played_record(golden, agent=agent), scene)
+    trace = trace_of(played_record(golden, agent=agent), scene, tools=golden.tools)
     error = (trace.error or "not recorded") if trace.has_failed else None
     return Played(judge(read_checks(golden.checks), trace), error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from replay_goldens.states import StateBroken, state_after
 from replay_goldens.trace import STOPS, Json, ToolUse, Trace, changes_something, cost_of
@@ -13,11 +13,13 @@ from replay_recorder.replaying.recording import main_steps, plain_value
 Record = dict[str, Any]
 
 
-def trace_of(record: Record, scene: Record) -> Trace:
-    """Of a record as `replay_recorder` writes it (docs/record-format.md), and of the one that was played again."""
-    output, said = plain_value(record.get("output")), _words(record.get("error"))
-    is_stopped = _is_stopped(record, scene)
+def trace_of(record: Record, scene: Record, *, tools: Literal["frozen", "run"] = "run") -> Trace:
+    """Of a record as `replay_recorder` writes it (docs/record-format.md), and of the one that was played again.
+    `tools` says whether the functions of the agent ran."""
+    said, is_stopped = _words(record.get("error")), _is_stopped(record, scene)
     status, error = ("cut_off", None) if is_stopped else (_status(record), said)
+    unknown = _why_answer_unknown(record, tools) if status == "ok" else None
+    output = None if unknown else plain_value(record.get("output"))
     return Trace(
         run_id=str(record["run_id"]),
         has_ended=status == "ok",
@@ -28,6 +30,7 @@ def trace_of(record: Record, scene: Record) -> Trace:
         steps=sum(step["kind"] != "other" for _, step in main_steps(record)),
         output=parsed(output),
         output_text=None if output is None else as_text(output),
+        why_answer_unknown=unknown,
         error=error,
         user_id=record.get("user_id"),
         tenant_id=record.get("tenant_id"),
@@ -39,6 +42,12 @@ def trace_of(record: Record, scene: Record) -> Trace:
 def _is_stopped(record: Record, scene: Record) -> bool:
     ended, then = record.get("error"), scene.get("error")
     return isinstance(ended, dict) and ended.get("type") in STOPS and ended != then
+
+
+def _why_answer_unknown(record: Record, tools: Literal["frozen", "run"]) -> str | None:
+    """With frozen tools a function that makes the answer is given what it made in the recording."""
+    function = (record.get("agent") or {}).get("output_function") if tools == "frozen" else None
+    return f"the answer was to be made by {function}, an output function that did not run" if function else None
 
 
 def _status(record: Record) -> str:

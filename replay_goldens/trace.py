@@ -79,6 +79,8 @@ class Trace:
     """Parsed where it is JSON, else the text; None where the run gave none."""
     output_text: str | None = None
     """The output as it was written."""
+    why_answer_unknown: str | None = None
+    """Of a run that ended, with an answer that code was to make which did not run."""
     error: str | None = None
     """What the run ended with, where it failed."""
     user_id: str | None = None

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from replay_goldens.checks import judge, read_checks
-from replay_goldens.judged import Check
-from sessions_app.core.goldens.results import GoldenResult, Played, Result, Sample, result_of
-from sessions_app.core.goldens.traces import missing_tools, trace_of
+from replay_goldens.checks import read_checks
+from sessions_app.core.goldens.playing import played_of, samples_of
+from sessions_app.core.goldens.results import GoldenResult, Result, result_of
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.replay.words import RESULT_MISSING, ReplayFacts, is_in_part, verdict_in_words
 from sessions_app.core.reports.run_report import GoldenVerdict, ReproductionReport
-from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_content, load_run
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayMode, ReplayState
@@ -111,32 +108,16 @@ def report_of_replay(replay: Replay) -> ReproductionReport:
 
 
 def _judge(run: GoldenRun) -> None:
-    checks, made, played = read_checks(run.golden.checks), _made_by(run.replay), _played(run.golden, run.replay)
-    samples = _samples(run, made, checks, played)
+    checks, rows = read_checks(run.golden.checks), _made_by(run.replay)
+    made = [load_run(each) for each in rows]
+    asked = run.replay.order.get("samples") or 1
+    enough = run.golden.order.get("at_least") or asked
+    played = played_of(plain_facts(run.replay), made, asked=asked, enough=enough)
+    samples = samples_of(load_content(run.replay.content), made, checks, played, mode=run.replay.mode)
     if _write(run, result_of(samples, played)):
-        for each, sample in zip(made, samples, strict=True):
+        for each, sample in zip(rows, samples, strict=True):
             if sample.outcome is not None and not (sample.missing_tools or sample.is_recording):
                 note_evidence(run.golden, each.run_id, sample.outcome)
-
-
-def _samples(run: GoldenRun, made: list[Run], checks: Sequence[Check], played: Played) -> list[Sample]:
-    if not made:
-        return []
-    scene = load_content(run.replay.content)
-    recorded = Sample(judged=judge(checks, trace_of(scene)), is_recording=True)
-    if played.unplayable and run.replay.mode == ReplayMode.RECORDING and recorded.outcome is False:
-        return [recorded]
-    return [_sample(each, checks, scene, played) for each in made]
-
-
-def _sample(made: Run, checks: Sequence[Check], scene: RecordedRun, played: Played) -> Sample:
-    run = load_run(made)
-    judged = judge(checks, trace_of(run, scene=scene, why_not_ended=played.words))
-    return Sample(judged=judged, error=_error_of(made), missing_tools=missing_tools(run, scene))
-
-
-def _error_of(made: Run) -> str | None:
-    return made.error_preview or "not recorded" if made.status == "error" else None
 
 
 def _write(run: GoldenRun, found: GoldenResult) -> bool:
@@ -155,24 +136,3 @@ def _made_by(replay: Replay) -> list[Run]:
     first = replay.produced_run.run_id
     names = [first, *(f"{first}_{number}" for number in range(2, (replay.order.get("samples") or 1) + 1))]
     return list(Run.objects.filter(project=replay.project_id, run_id__in=names).order_by("pk"))
-
-
-def _played(golden: Golden, replay: Replay) -> Played:
-    facts, asked = plain_facts(replay), replay.order.get("samples") or 1
-    made = replay.produced_run
-    has_ended = made is not None and made.status in ("ok", "error")
-    return Played(
-        ran=made is not None and replay.state == ReplayState.DONE,
-        stopped_at=None if has_ended else facts.stopped_at,
-        unplayable="" if has_ended else _unplayable(facts),
-        words=verdict_in_words(facts),
-        asked=asked,
-        enough=golden.order.get("at_least") or asked,
-    )
-
-
-def _unplayable(facts: ReplayFacts) -> str:
-    if facts.limit and is_in_part(facts.verdict, facts.limit):
-        why = RESULT_MISSING if facts.lacks_result else facts.limit[0].lower() + facts.limit[1:]
-        return f"Could not be played past step {facts.stopped_at}: {why}"
-    return verdict_in_words(facts) if facts.agents_not_played else ""

@@ -11,9 +11,11 @@ import pytest
 from benchmarks.compare_runs import make_run
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.answering import tool_key
+from sessions_app.core.fork.expected_words import OF_CODE_NOT_RUN
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.formats.native import encode_native, parse_native, run_digest
+from sessions_app.core.goldens.traces import trace_of
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.request_key import RequestKeys
@@ -61,11 +63,13 @@ def _by_tripwire(run: Run) -> Run:
     ],
 )
 def test_an_outcome_that_depends_on_code_which_did_not_run_is_not_judged(change, expect, met, source):
-    result, _ = forked(change(example("r_8821")), 1, UNCHANGED, expect=expect)
+    result, made = forked(change(example("r_8821")), 1, UNCHANGED, expect=expect)
 
     expectation = result.facts["expectation"]
     assert (result.verdict, expectation["met"], expectation["source"]) == ("unknown_from_step", met, source)
     assert result.facts["proof"]["outcome"]["state"] == "not_comparable"
+    seen = trace_of(made)
+    assert (seen.has_ended, seen.output, seen.why_not_ended) == (False, None, OF_CODE_NOT_RUN)
 
 
 # --- nothing changed ---------------------------------------------------------------------------

@@ -9,9 +9,10 @@ import pytest
 from agents import function_tool
 
 from replay_goldens import records
-from replay_goldens.checks import judge, read_checks
+from replay_goldens.checks import all_passed, judge, read_checks
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.goldens.traces import trace_of
+from tests.builders import make_record
 from tests.recorder import openai_playing
 from tests.recorder.playing import recorded
 from tests.recorder.scenarios import Play, call, says, support_agent
@@ -56,6 +57,27 @@ def test_an_answer_that_is_a_number_is_compared_as_one(reader):
 
     for how, holds in NUMBERS:
         assert passed({"kind": "output", **how}, record, reader) is holds, how
+
+
+BY_FUNCTION: dict[str, Any] = {"output": 42, "status": "ok", "agent": {"output_function": "total"}, "user_id": "u_1"}
+OF_THE_ANSWER: list[dict[str, Any]] = [{"kind": "output", "equals": 42}, {"kind": "no_value_of_other_user"}]
+
+
+@pytest.mark.parametrize(("tools", "expected"), [("frozen", None), ("run", True)])
+def test_an_answer_that_a_frozen_function_was_given_is_not_judged(tools, expected):
+    """In an exported golden; the run itself has come to its end."""
+    trace = records.trace_of({"run_id": "r", "steps": [], **BY_FUNCTION}, {}, tools=tools)
+
+    assert [each.seen.passed for each in judge(read_checks(OF_THE_ANSWER), trace)] == [expected, expected]
+    assert all_passed(judge(read_checks([{"kind": "ends_within", "n": 1}]), trace)) is True
+
+
+@pytest.mark.parametrize(("origin", "expected"), [("replay", None), ("recorded", False)])
+def test_a_replay_without_the_answer_of_a_function_is_not_judged_by_it(origin, expected):
+    """On the server. Control: a recording without an answer gave none."""
+    record = make_record("r", **{**BY_FUNCTION, "output": None, "origin": origin})
+
+    assert passed(OF_THE_ANSWER[0], json.dumps(record).encode(), "server") is expected
 
 
 @pytest.mark.parametrize("reader", READERS)

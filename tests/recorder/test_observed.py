@@ -64,6 +64,15 @@ def test_an_agent_that_is_as_it_was_ends_as_the_judge_says(scenario):
         assert result.divergence.step == limit.step
 
 
+@pytest.mark.parametrize(("tools", "output"), [("frozen", None), ("run", "booked ORD-1")])
+def test_what_a_function_was_given_for_the_answer_is_no_answer_of_the_run(tools, output):
+    record = last_record(next(each for each in SCENARIOS if str(each) == "output_function"), "run")
+
+    _, made = judged(record, record, tools)
+
+    assert (made.status, made.output and made.output.parsed) == ("ok", output)
+
+
 # --- one thing changed ---------------------------------------------------------------------------
 
 

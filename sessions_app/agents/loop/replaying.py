@@ -14,8 +14,10 @@ from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.agreement import produced
-from sessions_app.core.replay.observed import Replayed
+from sessions_app.core.replay.observed import Replayed, Result
+from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.run import Run
+from sessions_app.core.unproven_outcomes import with_unproven_outcome
 
 
 async def replay_requested(
@@ -40,7 +42,15 @@ async def replay(record: bytes, run_id: str, on_progress: Progress, stops: Stops
     if result.observations is None:
         return result, None
     result, made = produced(run, result, result.observations, run_id=run_id)
-    return result, encode_native(made)
+    return result, encode_native(_of_rebuilt_agent(made, result))
+
+
+def _of_rebuilt_agent(made: Run, result: Result) -> Run:
+    """What the loop came to is no outcome of the agent where the recorded one is none of the loop's."""
+    proof = read_proof(result.facts.get("proof"))
+    if proof is None or proof.outcome.state != "not_comparable" or proof.outcome.reason is None:
+        return made
+    return with_unproven_outcome(made, proof.outcome.reason)
 
 
 async def fork(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sessions_app.core.compare.json_diff import MISSING, differences
 from sessions_app.core.compare.runs import Comparison, compare_runs, rules_for
-from sessions_app.core.fork.expected_words import unproven_source
+from sessions_app.core.fork.expected_words import OF_CODE_NOT_RUN, unproven_source
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.produce import forked_run
@@ -24,12 +24,13 @@ from sessions_app.core.replay.model_part import model_of_fork
 from sessions_app.core.replay.observed import Divergence, Observations, Result, absent_side
 from sessions_app.core.replay.proof import part_of
 from sessions_app.core.run import Run, Step, ToolCall, answered
+from sessions_app.core.unproven_outcomes import why_unproven, with_unproven_outcome
 
 
 def conclude_fork(
     plan: ForkPlan, order: Order, seen: Observations, ending: Ending, state: ForkState, *, run_id: str
 ) -> tuple[Result, Run]:
-    made = state.fitted(forked_run(plan, order, seen, run_id=run_id))
+    made = _without_outcome_of_code(plan, order, state.fitted(forked_run(plan, order, seen, run_id=run_id)))
     ending = replace(ending, stopped=_placed(ending.stopped, made))
     facts = _facts(plan, order, made, state, ending.stopped)
     if ending.miss is not None:
@@ -54,6 +55,14 @@ def conclude_fork(
     if not proof.is_reproduction:
         return _not_compared(plan, f"{(proof.outcome.reason or '').capitalize()}.", facts, seen), made
     return Result(verdict="reproduced", facts=_without_difference(facts), observations=seen), made
+
+
+def _without_outcome_of_code(plan: ForkPlan, order: Order, made: Run) -> Run:
+    """Functions that make the output are frozen with the tools; a rebuilt agent has none of the team's code."""
+    has_function = plan.run.agent.output_function is not None and not order.tools.run
+    is_rebuilt = order.agent is None and is_decided_by_code(plan.run)
+    depends = made.status == "ok" and (has_function or is_rebuilt)
+    return with_unproven_outcome(made, OF_CODE_NOT_RUN) if depends else made
 
 
 def _without_difference(facts: JsonObject) -> JsonObject:
@@ -181,7 +190,7 @@ def _facts(plan: ForkPlan, order: Order, made: Run, state: ForkState, stopped: S
         "lint": [*plan.lint, *state.notes],
         "steps_after": sum(step.kind != "other" and step.index > (order.at_step or 0) for step in made.steps),
         "links": links,
-        "expectation": _expectation(plan, order, made, new),
+        "expectation": _expectation(order, made, new),
     }
 
 
@@ -196,10 +205,10 @@ def _answered(made: Run, stopped: Stopped | None) -> tuple[Step, ...]:
     return made.steps[: stopped.stop.step - 1] if stopped is not None and is_paused else made.steps
 
 
-def _expectation(plan: ForkPlan, order: Order, made: Run, new: Sequence[Step]) -> JsonObject | None:
+def _expectation(order: Order, made: Run, new: Sequence[Step]) -> JsonObject | None:
     if order.expect is None:
         return None
-    is_of_code = order.agent is None and made.status == "ok" and is_decided_by_code(plan.run)
+    is_of_code = why_unproven(made) is not None
     judged = order.expect.judge(made, order.at_step or 0, is_decided_by_code=is_of_code)
     source = "code_not_run" if is_of_code and judged.met is None else unproven_source(made, new)
     return {"words": order.expect.words, "met": judged.met, "seen": judged.words, "source": source}

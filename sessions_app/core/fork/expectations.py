@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sessions_app.core.clipping import clipped
 from sessions_app.core.compare.strict import Interner
 from sessions_app.core.fork.changes import ForkError, refuse_others
+from sessions_app.core.fork.expected_words import OF_CODE_NOT_RUN
 from sessions_app.core.fork.spelling import short
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, main_steps
@@ -54,7 +55,7 @@ class Expectation:
         judged = self.check(run, at_step)
         is_exceeded = self.is_limit and judged.met is False
         if is_decided_by_code and not is_exceeded:
-            return Judged(met=None, words="The outcome depends on code that did not run.")
+            return Judged(met=None, words=f"{OF_CODE_NOT_RUN.capitalize()}.")
         return judged
 
 

@@ -24,7 +24,8 @@ _BUT: dict[Unproven, str] = {
     "rule": "a rule gave the outcome",
     "no_difference": "the change made no difference",
 }
-_NOT_JUDGED = "not judged: the outcome depends on code that did not run"
+OF_CODE_NOT_RUN = "the outcome depends on code that did not run"
+_NOT_JUDGED = f"not judged: {OF_CODE_NOT_RUN}"
 _ENDED = {True: "expectation met", False: "expectation not met", None: "read the outcome"}
 _MET = {True: "met", False: "not met", None: "read the outcome"}
 

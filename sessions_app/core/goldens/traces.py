@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from replay_goldens.trace import ToolUse, Trace, changes_something, cost_of
 from sessions_app.core.judge.reading import own_tools
@@ -10,17 +11,21 @@ from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall, main_steps, says_there_is_no_tool
 from sessions_app.core.state import lack_of_states
 from sessions_app.core.state_history import StateHistory
+from sessions_app.core.unproven_outcomes import why_answer_unknown, why_unproven
 
 
 def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the run did not finish") -> Trace:
     """`scene` is the run that was played again; `why_not_ended` is said of what cannot be judged in a run that was
     stopped."""
+    if (unproven := why_unproven(run)) is not None:
+        run, why_not_ended = replace(run, status="cut_off", output=None, error=None), unproven
     failed = run.status == "error"
     return Trace(
         run_id=run.run_id,
         has_ended=run.status == "ok",
         has_failed=failed,
         why_not_ended=f"it ended with an error: {_words(run.error)}" if failed else why_not_ended,
+        why_answer_unknown=why_answer_unknown(run),
         known_answers=tuple(answer for call in tool_uses(scene) for answer in call.answers),
         calls=tool_uses(run),
         steps=sum(step.kind != "other" for step in main_steps(run)),
@@ -39,10 +44,14 @@ def tool_uses(run: Run | None) -> tuple[ToolUse, ...]:
 
 
 def missing_tools(run: Run, scene: Run) -> tuple[str, ...]:
-    """Tools that the recorded answers call and the agent that ran does not have: the loop says so in their place."""
-    had = {call.tool_name for _, call in own_tools(scene) if not _is_unknown(call)}
-    unknown = (call.tool_name for _, call in own_tools(run) if _is_unknown(call))
-    return tuple(name for name in dict.fromkeys(unknown) if name in had)
+    """Tools that the recorded answers call and the agent that ran does not have: the loop says so in their place, and
+    did not in the scene."""
+    had = {call.tool_name for _, call in own_tools(scene)}.difference(_unknown_tools(scene))
+    return tuple(name for name in _unknown_tools(run) if name in had)
+
+
+def _unknown_tools(run: Run) -> list[str]:
+    return list(dict.fromkeys(call.tool_name for _, call in own_tools(run) if _is_unknown(call)))
 
 
 def _is_unknown(call: ToolCall) -> bool:

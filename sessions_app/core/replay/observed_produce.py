@@ -48,7 +48,7 @@ class _Produced:
             parent=ParentLink(run_id=recorded.run_id),
             source_format="native",
             status="cut_off" if is_cut_short else observed.status,
-            output=None if is_cut_short else spelled_output(recorded.output, observed.output),
+            output=None if is_cut_short else self._output(),
             error=None if is_cut_short else observed.error,
             code=observed.code,
             agent=replace(
@@ -64,6 +64,12 @@ class _Produced:
             final=self._projection.pair(recorded.final, observed.final),
             extra=({TOLD: True} if is_told(observed) else {}) | guardrail_fields(observed),
         )
+
+    def _output(self) -> Payload | None:
+        """None where a function makes it that did not run: what it made in the recording was given."""
+        recorded, observed = self._pairs.recorded, self._pairs.observed
+        is_given = self._tools == "frozen" and recorded.agent.output_function is not None
+        return None if is_given else spelled_output(recorded.output, observed.output)
 
     def _steps(self) -> Iterator[tuple[int, Step]]:
         """Each with the index that it had. Where tools are frozen, work that is no part of the loop did not run; it
