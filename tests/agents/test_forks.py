@@ -24,8 +24,9 @@ from sessions_app.core.state import state_after
 from tests.agents.forking import REFUSAL, Elsewhere, answer_of, example, forked, outcome, sources
 from tests.agents.own_agents import recorded_run
 from tests.growth import LINEAR, growth
+from tests.recorder import playing
 from tests.recorder.replaying import replayed, verdict_of
-from tests.recorder.scenarios import Play, call, says, support_agent
+from tests.recorder.scenarios import Play, call, one_tool, says, support_agent
 
 RECORDS = [*sorted(Path("tests/records").glob("*.json")), *sorted(Path("sessions_app/examples").glob("*.json"))]
 UNCHANGED = {"kind": "clock", "value": 0}
@@ -261,6 +262,18 @@ def test_an_answer_by_hand_may_be_an_error_or_nothing(answer, seen):
     call = made.steps[2].call
     assert isinstance(call, ToolCall)
     assert (call.outcome, call.result.value) == seen
+
+
+def test_an_answer_whose_keys_stand_in_another_order_is_another_answer():
+    run = parse_native(playing.recorded(one_tool())[0])
+    recorded = run.steps[1].call.result.value
+    turned = dict(reversed(recorded.items()))
+
+    result, made = forked(run, 2, {"kind": "tool_result", "step": 2, "value": turned})
+
+    assert (result.verdict, sources(made)) == ("unknown_from_step", ["recorded", "by_hand", "unknown"])
+    assert list(answer_of(made, 2)) == list(turned) != list(recorded)
+    assert forked(run, 2, {"kind": "tool_result", "step": 2, "value": recorded})[0].verdict == "reproduced"
 
 
 # --- borrowed ----------------------------------------------------------------------------------

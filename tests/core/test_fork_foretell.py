@@ -16,12 +16,13 @@ def step(index, kind, name="", arguments=None, result=None):
     )
 
 
+RESULTS = {2: {"open": True, "by": "u_1"}, 3: "nothing", 5: "done"}
 STEPS = [
     step(1, "model"),
-    step(2, "tool", "lookup", {"id": 1}, {"open": True}),
-    step(3, "tool", "lookup", {"id": 2}, "nothing"),
+    step(2, "tool", "lookup", {"id": 1}, RESULTS[2]),
+    step(3, "tool", "lookup", {"id": 2}, RESULTS[3]),
     step(4, "model"),
-    step(5, "tool", "cancel", {"id": 1}, "done"),
+    step(5, "tool", "cancel", {"id": 1}, RESULTS[5]),
 ]
 ANSWER = {"kind": "tool_result", "step": 2, "value": []}
 SAID = {"kind": "model_answer", "step": 4, "value": {"text": "Sorry."}}
@@ -29,7 +30,7 @@ SAID = {"kind": "model_answer", "step": 4, "value": {"text": "Sorry."}}
 
 def told(*changes, at_step=2, is_edited=True, **order):
     read = read_order({"at_step": at_step, "changes": list(changes), **order})
-    found = foretell(read, STEPS, {1, 2, 3, 4, 5}, is_edited=is_edited)
+    found = foretell(read, STEPS, {1, 2, 3, 4, 5}, RESULTS.get, is_edited=is_edited)
     return found and found.words
 
 
@@ -42,7 +43,11 @@ def asking(name, arguments, step=4):
     [
         ([ANSWER], "Stops at step 4: what the model answers is not known."),
         ([ANSWER | {"step": 5}], "Stops at step 6: what the model answers is not known."),
-        ([ANSWER | {"value": {"open": True}}], "This is what was recorded: nothing would change."),
+        ([ANSWER | {"value": RESULTS[2]}], "This is what was recorded: nothing would change."),
+        (
+            [ANSWER | {"value": {"by": "u_1", "open": True}}],
+            "Stops at step 4: what the model answers is not known.",
+        ),
         ([ANSWER | {"step": 3, "value": "nothing"}], "This is what was recorded: nothing would change."),
         ([{"kind": "instructions", "value": "x"}], "Stops at step 4: what the model answers is not known."),
         ([ANSWER, SAID], "The run ends at step 4: an answer without tool calls is its outcome."),
@@ -72,7 +77,7 @@ def test_where_the_order_says_who_answers_it_does_not_stop():
 
 
 def test_before_anybody_has_typed_it_says_what_an_edit_would_lead_to():
-    assert told(ANSWER | {"value": {"open": True}}, is_edited=False).startswith("Stops at step 4")
+    assert told(ANSWER | {"value": RESULTS[2]}, is_edited=False).startswith("Stops at step 4")
 
 
 @pytest.mark.parametrize(
@@ -85,4 +90,4 @@ def test_before_anybody_has_typed_it_says_what_an_edit_would_lead_to():
     ],
 )
 def test_what_depends_on_code_or_on_a_live_model_is_not_foretold(order):
-    assert foretell(read_order({"at_step": 2} | order), STEPS, {1, 2, 3, 4, 5}) is None
+    assert foretell(read_order({"at_step": 2} | order), STEPS, {1, 2, 3, 4, 5}, RESULTS.get) is None

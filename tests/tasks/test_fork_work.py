@@ -304,7 +304,7 @@ def test_a_fork_stops_where_it_was_foretold(project, children, name):
 
     for index in tools:
         change = {"kind": "tool_result", "step": index, "value": "edited"}
-        told = foretell(read_order({"at_step": index, "changes": [change]}), run.steps, parent.main)
+        told = foretell(read_order({"at_step": index, "changes": [change]}), run.steps, parent.main, lambda step: None)
         stopped = work(fork(run, index, change), children).stopped_at
         assert told is not None
         assert (told.asks, stopped and stopped["kind"]) == (stopped and stopped["step"], stopped and "model")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from sessions_app.core.compare.strict import Interner
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.changes import Answer, NewModelAnswer, NewToolResult, Rule, ToolFailure
 from sessions_app.core.fork.order import Course, HandAnswer, Order
 from sessions_app.core.fork.written_answers import response_of, says
@@ -189,13 +189,12 @@ class Answering:
 
 
 def _is_as_recorded(change: NewToolResult, fixture: Fixture) -> bool:
-    """Whether somebody wrote what the tool answered, or the words in which the model was told how it failed; the keys
-    of an order have none."""
+    """Whether somebody wrote what the tool answered, or the words in which the model was told how it failed."""
     call, is_told = fixture.call, fixture.call.outcome in TOLD_TO_THE_MODEL
     has_answered = is_told or (fixture.error is None and call.outcome in (None, "success"))
     if change.failure is not None or call.result is None or not has_answered:
         return False
-    return Interner(any_key_order=True).same(call.result.value, change.value)
+    return same_json(call.result.value, change.value)
 
 
 def tool_key(name: str, arguments: JsonValue) -> str:

@@ -5,9 +5,10 @@ Nothing is said where that depends on the team's code, on a condition or on a li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.changes import Answer, Change, NewInstructions, NewMessage, NewModel, NewModelAnswer
 from sessions_app.core.fork.changes import NewToolResult as ToolResult
 from sessions_app.core.fork.order import Order
@@ -25,19 +26,27 @@ class Foretold:
     asks: int | None = None
 
 
-def foretell(order: Order, steps: Sequence[StepSummary], main: set[int], *, is_edited: bool = True) -> Foretold | None:
-    """`main` are the steps of the agent's own loop. Of a form that nobody has typed in yet (`is_edited` false) it says
-    what an edit would lead to."""
+def foretell(
+    order: Order,
+    steps: Sequence[StepSummary],
+    main: set[int],
+    result_of: Callable[[int], JsonValue],
+    *,
+    is_edited: bool = True,
+) -> Foretold | None:
+    """`main` are the steps of the agent's own loop; `result_of` reads what the tool of a step answered. Of a form that
+    nobody has typed in yet (`is_edited` false) it says what an edit would lead to."""
     if order.agent is not None or order.samples is not None or not all(isinstance(c, _TOLD) for c in order.changes):
         return None
-    return _Foreteller(order, [step for step in steps if step.index in main], len(steps)).told(is_edited)
+    return _Foreteller(order, [step for step in steps if step.index in main], len(steps), result_of).told(is_edited)
 
 
 class _Foreteller:
-    def __init__(self, order: Order, loop: list[StepSummary], last: int) -> None:
+    def __init__(self, order: Order, loop: list[StepSummary], last: int, result_of: Callable[[int], JsonValue]) -> None:
         self._order = order
         self._loop = loop
         self._last = last
+        self._result_of = result_of
         self._answers = {c.step: c.answer for c in order.changes if isinstance(c, NewModelAnswer)}
 
     def told(self, is_edited: bool) -> Foretold | None:
@@ -61,7 +70,9 @@ class _Foreteller:
         if not isinstance(change, ToolResult) or change.failure is not None:
             return False
         recorded = next((step for step in self._loop if step.index == change.step), None)
-        return recorded is not None and not recorded.has_error and recorded.result_key == _key(change.value)
+        if recorded is None or recorded.has_error or recorded.result_key != _key(change.value):
+            return False
+        return same_json(self._result_of(change.step), change.value)  # the key knows no order of keys
 
     def _request_from(self, step: int) -> int:
         """The request to the model at a step or after it; past the recording's end it is one more step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sessions_app.core.compare.strict import Interner
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.changes import Answer, AskedCall
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
@@ -28,9 +28,8 @@ def says(recorded: Payload, answer: Answer) -> bool:
 
 
 def _asks(part: JsonObject, call: AskedCall) -> bool:
-    """Keys of what a person wrote have no order."""
-    same = Interner(any_key_order=True).same
-    return part.get("tool_name") == call.name and same(recorded_arguments(Payload.of(part.get("args"))), call.arguments)
+    asked = recorded_arguments(Payload.of(part.get("args")))
+    return part.get("tool_name") == call.name and same_json(asked, call.arguments)
 
 
 def _call(call: AskedCall, call_id: str, recorded: list[JsonObject]) -> JsonObject:

@@ -11,7 +11,8 @@ from sessions_app.core.fork.foretell import Foretold, foretell
 from sessions_app.core.fork.order import read_order
 from sessions_app.core.fork.presets import Preset
 from sessions_app.core.fork.words import describe
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import ToolCall
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.queries import steps
 from sessions_app.services.fork_checks import Parent
@@ -192,7 +193,13 @@ def outlook_context(parent: Parent, row: StepSummary, *, is_sampling: bool, has_
 
 def foretold(parent: Parent, order: JsonObject, *, is_edited: bool = True) -> Foretold | None:
     """What the fork is going to do; only for an order without errors."""
-    return foretell(read_order(order), parent.row.steps, parent.main, is_edited=is_edited)
+    run = parent.row
+
+    def result_of(index: int) -> JsonValue:
+        call = steps.step_body(run, run.steps[index - 1]).call
+        return call.result.value if isinstance(call, ToolCall) and call.result else None
+
+    return foretell(read_order(order), run.steps, parent.main, result_of, is_edited=is_edited)
 
 
 def forks_in_words(parent: Parent, orders: list[JsonObject]) -> dict[str, Any]:
