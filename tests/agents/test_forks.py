@@ -26,7 +26,7 @@ from tests.agents.own_agents import recorded_run
 from tests.growth import LINEAR, growth
 from tests.recorder import playing
 from tests.recorder.replaying import replayed, verdict_of
-from tests.recorder.scenarios import Play, call, one_tool, says, support_agent
+from tests.recorder.scenarios import Play, call, one_tool, says, support_agent, tool_beside_output
 
 RECORDS = [*sorted(Path("tests/records").glob("*.json")), *sorted(Path("sessions_app/examples").glob("*.json"))]
 UNCHANGED = {"kind": "clock", "value": 0}
@@ -274,6 +274,22 @@ def test_an_answer_whose_keys_stand_in_another_order_is_another_answer():
     assert (result.verdict, sources(made)) == ("unknown_from_step", ["recorded", "by_hand", "unknown"])
     assert list(answer_of(made, 2)) == list(turned) != list(recorded)
     assert forked(run, 2, {"kind": "tool_result", "step": 2, "value": recorded})[0].verdict == "reproduced"
+
+
+def crash_behind_a_tool() -> Play:
+    both = says(call("search", {"query": "x"}, "a"), call("crm_note", {"text": "x"}, "b"))
+    return Play(support_agent(both), "Both")
+
+
+@pytest.mark.parametrize("scenario", [tool_beside_output, crash_behind_a_tool])
+def test_an_outcome_that_no_request_to_the_model_led_to_since_the_change_proves_nothing_about_it(scenario):
+    run = parse_native(playing.recorded(scenario())[0])
+    change = {"kind": "tool_result", "step": 2, "value": "changed"}
+
+    result, made = forked(run, 2, change, expect={"ends_within": 3}, on_difference="play_on")
+
+    assert (made.status, result.verdict) == (run.status, "diverged")
+    assert (result.facts["expectation"]["met"], result.facts["expectation"]["source"]) == (True, "no_difference")
 
 
 # --- borrowed ----------------------------------------------------------------------------------

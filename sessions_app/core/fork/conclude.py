@@ -12,7 +12,7 @@ from sessions_app.core.fork.expected_words import OF_CODE_NOT_RUN, unproven_sour
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.produce import forked_run
-from sessions_app.core.fork.proof import prove_fork
+from sessions_app.core.fork.proof import has_same_outcome, prove_fork
 from sessions_app.core.fork.state import ForkState, rules_of
 from sessions_app.core.fork.stops import Stop, Stopped
 from sessions_app.core.judge.outcome import is_decided_by_code
@@ -51,6 +51,8 @@ def conclude_fork(
         return _not_compared(plan, limit.message, facts, seen), made
     if comparison.divergence is not None:
         facts = {**facts, **absent_side(comparison.divergence.left, comparison.divergence.right)}
+        if order.agent is None and _is_unheard(comparison, made.steps[plan.kept :]):
+            facts = _without_difference(facts)
         return Result(verdict="diverged", divergence=divergence, facts=facts, observations=seen), made
     if not proof.is_reproduction:
         return _not_compared(plan, f"{(proof.outcome.reason or '').capitalize()}.", facts, seen), made
@@ -68,7 +70,15 @@ def _without_outcome_of_code(plan: ForkPlan, order: Order, made: Run) -> Run:
 def _without_difference(facts: JsonObject) -> JsonObject:
     """What was expected came, or did not, without the change as well."""
     expectation = facts["expectation"]
-    return facts if expectation is None else {**facts, "expectation": {**expectation, "source": "no_difference"}}
+    if expectation is None or expectation["source"] == "code_not_run":
+        return facts
+    return {**facts, "expectation": {**expectation, "source": "no_difference"}}
+
+
+def _is_unheard(comparison: Comparison, new: Sequence[Step]) -> bool:
+    """Whether the model was asked for nothing that it was not asked for then, and the outcome is the recorded one."""
+    asked = (step for step in new if step.kind == "model")
+    return has_same_outcome(comparison) and all(step.source == "recorded" for step in asked)
 
 
 def _placed(stopped: Stopped | None, made: Run) -> Stopped | None:

@@ -78,8 +78,14 @@ def _outcome(comparison: Comparison, limit: Reason | None) -> Part:
     facts = {fact.name: fact for fact in comparison.facts}
     has_outcome = any(facts[name].left is not None for name in ("output", "error"))
     if has_outcome:
-        is_same = all(facts[name].status == "same" for name in ("output", "error", "status"))
+        is_same = has_same_outcome(comparison)
         return PROVEN if is_same else Part(state="not_proven", reason="differs from the recorded one")
     if comparison.left.status == "cut_off" and facts["final"].status == "same":
         return PROVEN
     return not_comparable("the outcome of the parent run was not recorded")
+
+
+def has_same_outcome(comparison: Comparison) -> bool:
+    """Of runs that have one."""
+    facts = {fact.name: fact for fact in comparison.facts}
+    return all(facts[name].status == "same" for name in ("output", "error", "status"))
