@@ -14,6 +14,7 @@ from pydantic_ai import Agent, RunContext
 from pydantic_ai.capabilities import ProcessHistory
 
 from sessions_app.core.assembly.run import assemble
+from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.conventions.told_twice import is_value_told_otherwise
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
@@ -1071,11 +1072,14 @@ def test_a_result_that_a_request_tells_under_the_name_of_another_tool_is_named(
     results = [part for part in parts if isinstance(part, dict) and part["type"] == kind]
     results[at][key] += beside
 
-    _, replay = replayed_of(_with(whole, newest, name, json.dumps(messages)))
+    run, replay = replayed_of(_with(whole, newest, name, json.dumps(messages)))
 
     part = replay.facts["proof"]["requests"]
     assert part["state"] == ("not_comparable" if is_another else "proven")
     assert ("had names of other tools than their calls" in (part["reason"] or "")) is is_another
+    found = compare_runs(assemble(whole, is_closed=True), run)
+    assert found.identical is not is_another
+    assert is_another is (found.divergence is not None and found.divergence.path == "told_otherwise.tool_results")
 
 
 @pytest.mark.parametrize(("session", "is_left_out"), [("order_lookup", False), ("parallel_tools", True)])

@@ -15,6 +15,7 @@ from sessions_app.core.guardrails import guardrails_of
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import ModelCall, Run
+from sessions_app.core.told_otherwise import told_of_run
 
 MAX_DIFFERENCES = 500
 """Shown for one step or fact; who differs in more is different, and nobody reads on."""
@@ -86,7 +87,16 @@ def compare_facts(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
     yield _error(left, right, steps)
     yield _final(left, right, steps)
     yield from _guardrails(left, right, fields)
+    yield from _told_otherwise(left, right, steps)
     yield from _other_fields(left, right, steps)
+
+
+def _told_otherwise(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
+    """Nothing is to be said where both tell the same."""
+    one, other = told_of_run(left), told_of_run(right)
+    found = fact("told_otherwise", one, other, steps.told_otherwise(one, other))
+    if found.differences:
+        yield found
 
 
 def _other_fields(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:

@@ -29,6 +29,7 @@ _ROOTS = {
     "state": "state after the step",
     "status": "outcome",
     "tenant_id": "tenant",
+    "told_otherwise": "told twice by its spans",
     "tool_name": "tool",
     "user_id": "user",
 }

@@ -41,6 +41,7 @@ from sessions_app.core.run import (
     tool_ran,
 )
 from sessions_app.core.state import PatchError, after_steps
+from sessions_app.core.told_otherwise import told_of_step
 
 _SAID = ("agent", "decision", "returned", "handoff", "tool_ran", *OF_APPROVAL, "waited_for", "waits_with")
 
@@ -250,12 +251,18 @@ class StepComparer:
         """What rules leave out, which thereby is counted."""
         if left.source != right.source:
             yield from self.fields.present("source", left.source, right.source)
-        known = {*_SAID, *(GIVEN if self.are_told_whole else ())}
+        told = told_of_step(left), told_of_step(right)
+        yield from self.told_otherwise(*told)
+        known = {*_SAID, *(GIVEN if self.are_told_whole else ()), *told[0], *told[1]}
         yield from self.other_fields(
             *({n: v for n, v in each.extra.items() if n not in known} for each in (left, right))
         )
         yield from self._in_recordings("", {"name": left.name}, {"name": right.name})
         yield from self._in_recordings("http.", *map(_beside_bodies, (left.http, right.http)))
+
+    def told_otherwise(self, left: JsonObject, right: JsonObject) -> Iterator[Difference]:
+        """What spans of a step, or of a run, tell twice: one of the two recordings contradicts itself there."""
+        return self._in_recordings("told_otherwise.", left, right)
 
     def other_fields(self, left: JsonObject, right: JsonObject) -> Iterator[Difference]:
         """Of a step or a run."""
