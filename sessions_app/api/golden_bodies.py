@@ -167,7 +167,7 @@ def golden_run_body(run: GoldenRun) -> JsonObject:
         "agent": agent_of(replay),
         "replay_id": replay.replay_id,
         "run_id": replay.produced_run.run_id if replay.produced_run else None,
-        "divergence": replay.divergence,
+        "divergence": replay.shown_divergence,
         "progress": {"done": replay.progress_done, "total": replay.progress_total},
         "created_at": moment(run.created_at),
     }

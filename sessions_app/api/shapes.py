@@ -170,7 +170,7 @@ def replay_body(replay: Replay) -> JsonObject:
         "attempt": replay.attempt,
         "progress": {"done": replay.progress_done, "total": replay.progress_total},
         "verdict": replay.verdict,
-        "divergence": replay.divergence,
+        "divergence": replay.shown_divergence,
         "proof": replay.facts.get("proof"),
         "live_calls": replay.live_calls,
         "refused_calls": replay.refused_calls,

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 
 from sessions_app.core.fork.expected_words import Unproven
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import is_in_part
 from sessions_app.models.contents import RunContent
 from sessions_app.models.projects import Project
@@ -197,6 +198,15 @@ class Replay(models.Model):
     def shown_verdict(self) -> str | None:
         """The verdict, or `partial`: where the recording ends, how the replay stopped there is no news."""
         return "partial" if self.is_in_part else self.verdict
+
+    @property
+    def shown_divergence(self) -> JsonObject | None:
+        """`divergence`, with no step where it lies behind the last one: there is what the run came to, and no step."""
+        found: JsonObject | None = self.divergence
+        if not found or not self.is_in_part or (found.get("step") or 0) <= self.content.length:
+            return found
+        path = "output" if found["path"].startswith("steps[") else found["path"]
+        return {**found, "step": None, "path": path}
 
     @property
     def unproven_source(self) -> Unproven | None:

@@ -60,7 +60,7 @@ class ForkRow:
     @property
     def divergence(self) -> JsonObject | None:
         """`step` and `path` of the first difference from the parent; where a fork stopped is another place."""
-        found = self.replay.facts.get("first_difference") or self.replay.divergence
+        found = self.replay.facts.get("first_difference") or self.replay.shown_divergence
         return found and {"step": found.get("step"), "path": found.get("path")}
 
     @property
@@ -126,6 +126,7 @@ _OF_RUN = (
 _SHOWN = (
     *(field.attname for field in models.Replay._meta.concrete_fields),
     *(f"produced_run__{name}" for name in _OF_RUN),
+    *("content__base_steps", "content__step_count"),
     "run__run_id",
     "requested_by__username",
 )
@@ -143,7 +144,7 @@ def fork_rows(run: models.Run) -> list[ForkRow]:
     with connection.cursor() as cursor:
         cursor.execute(_TREE, values)
         places: list[tuple[int, int]] = cursor.fetchall()
-    rows = models.Replay.objects.select_related("run", "requested_by", "produced_run__session")
+    rows = models.Replay.objects.select_related("run", "requested_by", "produced_run__session", "content")
     found = rows.only(*_SHOWN).in_bulk([pk for pk, _ in places])
     return [_row(found[pk], depth) for pk, depth in places if pk in found]
 

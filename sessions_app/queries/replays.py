@@ -60,11 +60,17 @@ class Queue:
 
 def replays_of(project: Project) -> QuerySet[Replay]:
     """With the run and who asked, but without the run's large columns."""
-    rows = Replay.objects.filter(project=project).select_related("run__session", "requested_by", "session_replay")
+    rows = Replay.objects.filter(project=project).select_related(
+        "run__session", "produced_run", "content", "requested_by", "session_replay"
+    )
     return rows.only(
         *(field.attname for field in Replay._meta.concrete_fields),
+        "content__base_steps",
+        "content__step_count",
+        "produced_run__run_id",
+        "produced_run__step_count",
         "run__run_id",
-        "run__step_count",
+        "run__verdict",
         "run__input_preview",
         "run__session__session_id",
         "requested_by__username",

@@ -30,7 +30,7 @@ class Page:
     changed_since: datetime | None = None
 
 
-_OF_CONTENT = tuple(f"content__{name}" for name in ("header", "outline", "nodes", "keys"))
+OF_CONTENT = tuple(f"content__{name}" for name in ("header", "outline", "nodes", "keys"))
 
 
 def runs_page(project: Project, query: Query, page: Page) -> tuple[list[Run], str | None]:
@@ -57,7 +57,7 @@ def _page(rows: QuerySet[_Row], changed: Greatest, page: Page) -> tuple[list[_Ro
 
 
 def _whole(replays: QuerySet[Replay]) -> QuerySet[Replay]:
-    return replays.select_related("run", "produced_run", "session_replay", "content").defer(*_OF_CONTENT)
+    return replays.select_related("run", "produced_run", "session_replay", "content").defer(*OF_CONTENT)
 
 
 def page_of(rows: QuerySet[_Row], cursor: str | None, limit: int) -> tuple[list[_Row], str | None]:

@@ -9,6 +9,7 @@ from sessions_app.queries.turns import in_turn
 
 _SHOWN = (
     *(field.attname for field in Replay._meta.concrete_fields),
+    *("content__base_steps", "content__step_count"),
     *("run__run_id", "run__verdict", "run__step_count", "produced_run__run_id", "produced_run__step_count"),
 )
 """Without the large columns of the runs."""
@@ -21,7 +22,7 @@ def session_replay_by_id(project: Project, session_replay_id: str) -> SessionRep
 
 def replays_in(asked: SessionReplay) -> list[Replay]:
     """In the order of the session's runs. One query."""
-    rows = asked.replays.select_related("run", "produced_run").only(*_SHOWN)
+    rows = asked.replays.select_related("run", "produced_run", "content").only(*_SHOWN)
     return list(rows.order_by(*in_turn("run__")))
 
 

@@ -119,7 +119,7 @@ def _attempts(run: models.Run) -> tuple[Attempt, ...]:
 
 def _attempt(replay: models.Replay, of_fork: str) -> Attempt:
     words = _WORDS[ReplayMode(replay.mode)]
-    differs = replay.stopped_at or replay.divergence or {}
+    differs = replay.stopped_at or replay.shown_divergence or {}
     return Attempt(
         replay_id=replay.replay_id,
         kind="fork" if replay.mode in FORK_MODES else "replay",

@@ -151,7 +151,7 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
 
 def plain_facts(replay: Replay) -> ReplayFacts:
     """As far as the row alone holds them: without what a fork was asked for, and what its run came to."""
-    facts, found, order = replay.facts, replay.divergence, read_order(replay.order)
+    facts, found, order = replay.facts, replay.shown_divergence, read_order(replay.order)
     return ReplayFacts(
         verdict=replay.verdict or "could_not_run",  # type: ignore[arg-type]  # one of ours, from a column
         steps=replay.produced_run.step_count if replay.produced_run else 0,
@@ -250,7 +250,7 @@ def _world(replay: Replay) -> str:
 
 def first_difference(replay: Replay) -> Difference | None:
     """None where there is none: where the recording ends, that a replay ends too is no difference."""
-    found = replay.divergence
+    found = replay.shown_divergence
     return _difference(found) if found and "path" in found and not replay.is_in_part else None
 
 

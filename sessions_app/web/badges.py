@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from sessions_app.core.fork.expected_words import UNPROVEN, Unproven, ended_in_words
+from sessions_app.core.fork.expected_words import UNPROVEN, Unproven, ended_in_words, judged_in_words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +60,7 @@ REPLAY_VERDICTS = {
     "could_not_run": State(word="could not run", icon="minus", css="stopped"),
     "cancelled": State(word="cancelled", icon="ban", css="cancelled"),
     "unknown_from_step": State(word="stopped", icon="circle-dashed", css="unknown"),
+    "waits_for_answer": State(word="needs an answer", icon="circle-question-mark", css="partial"),
 }
 
 SOURCES = {
@@ -85,11 +87,11 @@ SOURCE_MEANS = {
 }
 
 
-def _ended(met: bool | None, source: Unproven | None) -> State:
+def _ended(met: bool | None, source: Unproven | None, words: Callable[..., str] = ended_in_words) -> State:
     """As it looks where it is proven; else in the colour of what is not."""
     icon, css = {True: ("check", "reproduced"), False: ("x", "error"), None: ("eye", "ok")}[met]
     is_proven = met is None or source is None
-    return State(word=ended_in_words(met, source), icon=icon, css=css if is_proven else "partial")
+    return State(word=words(met, source), icon=icon, css=css if is_proven else "partial")
 
 
 def expectation_of(met: bool | None, source: Unproven | None) -> str:
@@ -103,6 +105,13 @@ EXPECTATIONS = {
     expectation_of(met, source): _ended(met, source) for met in (True, False, None) for source in (None, *UNPROVEN)
 } | {"not_judged": _ended(None, "code_not_run")}
 """Whether a fork ended as it was expected to; `open` where only a person can say."""
+
+SHORT_EXPECTATIONS = {
+    expectation_of(met, source): _ended(met, source, judged_in_words)
+    for met in (True, False, None)
+    for source in (None, *UNPROVEN)
+} | {"not_judged": _ended(None, "code_not_run", judged_in_words)}
+"""For a column of states; why the outcome proves nothing stands beside it."""
 
 KIT_STATES = {
     "captured": State(word="captured", icon="check", css="ok"),
@@ -152,6 +161,7 @@ TABLES = {
     "replay_verdict": REPLAY_VERDICTS,
     "source": SOURCES,
     "expectation": EXPECTATIONS,
+    "expectation_short": SHORT_EXPECTATIONS,
     "kit": KIT_STATES,
 }
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 ORDERS = [{"order": "#4421", "user_id": "u_2"}, {"order": "#4398", "user_id": "u_1"}]
 OWN_ONLY = [{"kind": "no_value_of_other_user"}]
 CODE = {"mode": "code"}
-UNPLAYED = "Could not be played past step 2: its result was not recorded."
+UNPLAYED = "Could not be played past step 1: its result was not recorded."
 PLAY_ON = {"mode": "code", "on_difference": "play_on"}
 
 
@@ -242,8 +242,8 @@ def test_a_scene_whose_tool_runs_another_agent_could_not_be_played_and_is_no_oth
 def test_a_recording_that_cannot_be_played_on_is_judged_itself_and_differs_from_nothing(shop, checks, result, words):
     queued = run(shop, keep(shop, checks=checks, replay={"mode": "recording"}).json()["golden_id"])
     post_run(shop, make_record("stopped", user_id="u_1", status="cut_off", origin="replay", steps=[]))
-    at = {"step": 2, "path": "steps[2]", "recorded": None, "replayed": None}
-    limit = {"step": 2, "code": "tool_answer_missing", "reason": "The answer of step 2 was not recorded.", "fix": None}
+    at = {"step": 1, "path": "steps[1]", "recorded": None, "replayed": None}
+    limit = {"step": 1, "code": "tool_answer_missing", "reason": "The answer of step 1 was not recorded.", "fix": None}
     end("stopped", verdict="unknown_from_step", divergence=at, facts={"limit": limit})
 
     body = read(shop, queued)

@@ -121,7 +121,7 @@ def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven
     """On every page, in words and without the green of a proof."""
     replay = make_unproven(parent, source, finished_at=timezone.now())
     session = reverse("session", args=["shop", parent.session.session_id])
-    places = [session, reverse("replays", args=["shop"]), reverse("project", args=["shop"])]
+    places = [session, reverse("project", args=["shop"])]
 
     page = page_of(bob, replay)
 
@@ -132,6 +132,11 @@ def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven
     for text in [page, forks_of(bob, parent), *(bob.get(each).content.decode() for each in places)]:
         assert f"<span>expectation met{words}</span>" in text
         assert "<span>expectation met</span>" not in text
+    row = match(
+        r'cell" class="r-state">(.*?)<td role="cell" class="r-run">', bob.get("/p/shop/replays").content.decode()
+    )
+    assert "state-partial" in row
+    assert reason in row
     assert told in report_of(bob, replay, "md")
     assert f"met{words}" in report_of(bob, replay, "txt")
 

@@ -352,7 +352,9 @@ def test_lists_find_what_waits_and_what_is_paused(shop, waiting, paused_too, bob
     assert shown("different").count("data-row-link") == 1
     assert shown("all").count("data-row-link") == 4
     assert "fork at step 3 of" in shown("paused")
-    assert "stopped at step 4: needs an answer" in shown("waiting for an answer")
+    row = match(r'cell" class="r-state">(.*?)<td role="cell" class="r-run">', shown("waiting for an answer"))
+    assert "<span>needs an answer</span>" in row
+    assert ">at step 4: no known answer from lookup_order</span>" in row
     assert "fork at step 3 of" in shown("different")
     assert "fork at step" not in shown("failed")
     assert shown("failed").count("data-row-link") == 1

@@ -230,8 +230,24 @@ def test_where_a_replay_in_part_stopped_is_said_alike_for_the_run_of_a_golden(sh
 
     rows = bob.get(reverse("replays", args=["shop"])).content.decode()
 
-    assert rows.count("stopped before step 3</span>") == 2
-    assert "replay in part stopped before step 3" in rows
+    assert "Nothing was compared. The recording breaks off at step 4." in rows
+    assert "replay in part at step 3" in rows
+
+
+def test_what_cannot_be_compared_behind_the_last_step_is_at_no_step(shop, bob):
+    """There the limit of the recording has the number after the last."""
+    run = load_record(shop, steps=[model_step(1), tool_step()])
+    limit = {"step": 3, "code": "not_compared", "reason": "The outcome was not recorded.", "fix": None}
+    at = {"step": 3, "path": "steps[3]", "recorded": None, "replayed": None}
+    in_part = {"state": "done", "verdict": "unknown_from_step", "divergence": at, "facts": {"limit": limit}}
+    replay = make_replay(run, 1, **in_part)
+
+    for name, page in places_of(bob, run, replay).items():
+        assert "<span>in part</span>" in page, name
+        assert "step 3" not in page, name
+    assert replay.shown_divergence == {"step": None, "path": "output", "recorded": None, "replayed": None}
+    inside = {"divergence": at | {"step": 2}, "facts": {"limit": limit | {"step": 2}}}
+    assert make_replay(run, 2, **in_part | inside).shown_divergence["step"] == 2
 
 
 def test_a_replay_that_lacks_an_answer_says_so_on_every_page(shop, bob):
@@ -274,10 +290,8 @@ def test_the_filters_tell_replays_in_part_from_different_ones(shop, bob):
     assert listed("different") == []
     assert listed("failed") == [2]
     assert listed("waiting for an answer") == [4]
-    for page in ("replays", "project"):
-        words = bob.get(reverse(page, args=["shop"])).content.decode()
-        assert re.search(r"(<strong>1</strong>|>1) waiting for an answer</a>", words)
-        assert "Nothing is waiting" not in words
+    for page, words in (("replays", r'answer <span class="count">1</span>'), ("project", "1 waiting for an answer")):
+        assert re.search(f"{words}</a>", bob.get(reverse(page, args=["shop"])).content.decode())
 
 
 def test_a_fork_that_diverged_is_listed_under_diverged_and_the_tabs_count(shop, bob):

@@ -57,11 +57,21 @@ def ended_in_words(met: bool | None, source: Unproven | None) -> str:
     return _ENDED[met] if met is None else with_source(_ENDED[met], source)
 
 
+def judged_in_words(met: bool | None, source: Unproven | None) -> str:
+    """`expectation met`, without the reason why that proves nothing."""
+    return "expectation not judged" if source == "code_not_run" else _ENDED[met]
+
+
 def met_in_words(met: bool | None, source: Unproven | None) -> str:
     """`met (reusing old model answers)`."""
     if source == "code_not_run":
         return _NOT_JUDGED
     return _MET[met] if met is None else with_source(_MET[met], source)
+
+
+def why_unproven(source: Unproven) -> str:
+    """A clause of its own: `the outcome was written by hand`."""
+    return "it depends on code that did not run" if source == "code_not_run" else _BUT[source]
 
 
 def with_source(words: str, source: Unproven | None) -> str:

@@ -201,6 +201,15 @@ def verdict_in_words(facts: ReplayFacts) -> str:
     return said + _with_refused(facts)
 
 
+def beside_state(facts: ReplayFacts) -> str:
+    """The verdict where its state stands in front of it, and says the first words."""
+    said = verdict_in_words(facts)
+    return next((said.removeprefix(words) for words in _IN_STATE if said.startswith(words)), said)
+
+
+_IN_STATE = ("Reproduced: ", "Diverged ", "Could not run: ", "Ran past the recording ", "Cancelled")
+
+
 def _with_refused(facts: ReplayFacts) -> str:
     """What was refused may be what a change is about, also where the code went on as if nothing had happened."""
     return f"; {facts.refused}" if facts.refused and facts.verdict in ("reproduced", "diverged") else ""
@@ -225,6 +234,12 @@ def _of_limit(facts: ReplayFacts) -> str | None:
 def is_in_part(verdict: str | None, limit: object) -> bool:
     """Whether a replay ended where its recording ends, as `limit` says: that is no failure, and no difference."""
     return bool(limit) and verdict in ENDS
+
+
+def why_in_part(facts: ReplayFacts) -> str:
+    """What the recording lacks, where that is all there is to say: it is the same for all runs recorded alike."""
+    is_alike = is_in_part(facts.verdict, facts.limit) and not facts.lacks_result
+    return facts.limit or "" if is_alike else ""
 
 
 ENDS: tuple[ReplayVerdict, ...] = ("unknown_from_step", "fixture_missing", "ran_past_recording")

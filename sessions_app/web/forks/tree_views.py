@@ -14,6 +14,7 @@ from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.access import has_role
 from sessions_app.queries.forks import fork_rows
+from sessions_app.queries.run_lists import OF_CONTENT
 from sessions_app.web.access import project_page
 from sessions_app.web.forks.tree import as_tree, shown_forks, three_columns
 from sessions_app.web.replays.stops import run_page
@@ -54,8 +55,8 @@ def _context(request: HttpRequest, project: Project, run: Run) -> dict[str, Any]
 
 def _attempts(run: Run) -> list[Replay]:
     """Replays that changed nothing and ran no code of the team, newest first."""
-    found = run.replays.filter(mode=ReplayMode.RECORDING).select_related("requested_by", "produced_run")
-    return list(found.order_by("-number")[:ATTEMPTS])
+    found = run.replays.filter(mode=ReplayMode.RECORDING).select_related("requested_by", "produced_run", "content")
+    return list(found.defer(*OF_CONTENT).order_by("-number")[:ATTEMPTS])
 
 
 def _beside(request: HttpRequest, project: Project, run: Run, picked: list[str]) -> HttpResponse:

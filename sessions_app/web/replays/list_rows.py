@@ -1,4 +1,5 @@
-"""The rows of the list of replays: those of one session replay are one row."""
+"""The rows of the list of replays: those of one session replay are one row. Each has a state, and what there is to say
+beside it."""
 
 from __future__ import annotations
 
@@ -7,10 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from sessions_app.core.fork.expected_words import why_unproven
+from sessions_app.core.replay.words import beside_state
 from sessions_app.models import GoldenRun, Replay, SessionReplay
+from sessions_app.models.replays import ReplayState
 from sessions_app.queries.replays import Row
 from sessions_app.services.fork_facts import samples_of
-from sessions_app.web.badges import state_of
+from sessions_app.services.reports import plain_facts
+from sessions_app.web.badges import expectation_of, state_of
 from sessions_app.web.replays.words import short_title_of
 
 
@@ -21,18 +26,11 @@ class Line:
     replay: Replay
     took_ms: float | None
     what: str
-    samples: str
-    """How its samples ended."""
-    verdict: str
-    reason: str
-    """Why the verdict is not a good one; empty where the verdict says all."""
+    state: tuple[str, str]
+    """The table of its state, and the key there."""
+    detail: str
+    """Where it stands, what is the same, or why the state is not a good one; empty where the state says all."""
     golden_run: GoldenRun | None
-
-    @property
-    def place(self) -> str:
-        """Where it went another way, or could not go on; of one that names a step."""
-        word = "stopped before" if self.replay.is_in_part else "at"
-        return f"{word} step {(self.replay.divergence or {}).get('step')}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +40,10 @@ class Batch:
     asked: SessionReplay
     newest: Replay
     total: int
-    states: tuple[tuple[str, str, int], ...]
-    """Table and key of what they came to, and how many; the rarest first, for it is the news."""
+    state: tuple[str, str]
+    """Of most of those that were not reproduced."""
+    detail: str
+    """How many came to what, the most first."""
 
 
 def lines_of(rows: Sequence[Row], golden_runs: Mapping[int, GoldenRun]) -> Iterator[Line | Batch]:
@@ -56,26 +56,72 @@ def lines_of(rows: Sequence[Row], golden_runs: Mapping[int, GoldenRun]) -> Itera
 
 
 def _line(row: Row, golden_run: GoldenRun | None) -> Line:
-    replay = row.replay
-    samples = samples_of(replay)
+    judged = golden_run if golden_run is not None and golden_run.result else None
     return Line(
-        replay=replay,
+        replay=row.replay,
         took_ms=row.took_ms,
-        what=short_title_of(replay),
-        samples=samples.words if samples else "",
-        verdict=state_of("replay_verdict", replay.shown_verdict).word if replay.verdict else "",
-        reason=(replay.facts.get("limit") or {}).get("reason") or replay.error or "",
+        what=short_title_of(row.replay),
+        state=("golden", judged.result or "") if judged else _state(row.replay),
+        detail=_of_golden(judged) if judged else _detail(row.replay),
         golden_run=golden_run,
     )
 
 
 def _batch(asked: SessionReplay, replays: list[Replay]) -> Batch:
-    counted = Counter(map(_state, replays))
-    rarest_first = sorted(counted.items(), key=lambda each: each[1])
-    states = tuple((table, key, number) for (table, key), number in rarest_first)
-    return Batch(asked=asked, newest=replays[0], total=len(replays), states=states)
+    counted = Counter(map(_state, replays)).most_common()
+    others = [state for state, _ in counted if state != ("replay_verdict", "reproduced")]
+    words = " · ".join(f"{number} {state_of(*state).word}" for state, number in counted)
+    state = others[0] if others else counted[0][0]
+    return Batch(asked=asked, newest=replays[0], total=len(replays), state=state, detail=words)
 
 
 def _state(replay: Replay) -> tuple[str, str]:
-    is_told = replay.state == "done" and replay.verdict
-    return ("replay_verdict", replay.shown_verdict or "") if is_told else ("replay", replay.state)
+    if replay.state != ReplayState.DONE or not replay.verdict:
+        return "replay", replay.state
+    if replay.waits_for_answer:
+        return "replay_verdict", "waits_for_answer"
+    if replay.expectation_met is not None:
+        return "expectation_short", expectation_of(replay.expectation_met, replay.unproven_source)
+    return "replay_verdict", replay.shown_verdict or ""
+
+
+def _of_golden(run: GoldenRun) -> str:
+    """Why it did not pass; what became of the replay is told where that is not the same as then."""
+    words = [] if run.result == "pass" else [run.words]
+    if run.replay.shown_verdict not in (None, "reproduced"):
+        verdict = state_of("replay_verdict", run.replay.shown_verdict)
+        words.append(f"replay {verdict.word} {_where(run.replay)}".strip())
+    return "; ".join(filter(None, words))
+
+
+def _where(replay: Replay) -> str:
+    step = (replay.shown_divergence or {}).get("step")
+    return f"at step {step}" if step else ""
+
+
+def _detail(replay: Replay) -> str:
+    if not replay.is_over:
+        return _progress(replay)
+    samples = samples_of(replay)
+    if samples is not None:
+        return samples.words
+    if replay.waits_for_answer or replay.expectation_met is not None:
+        return _of_fork(replay)
+    return beside_state(plain_facts(replay))
+
+
+def _progress(replay: Replay) -> str:
+    if replay.state == ReplayState.PAUSED and replay.stopped_at:
+        return f"before step {replay.stopped_at['step']}, {replay.stopped_at['name']}"
+    if replay.state != ReplayState.RUNNING:
+        return ""
+    tries = f", try {replay.attempt}" if replay.attempt > 1 else ""
+    return f"{replay.progress_done} of {replay.progress_total} steps{tries}"
+
+
+def _of_fork(replay: Replay) -> str:
+    if replay.stopped_at:
+        of = "the model" if replay.stopped_at["kind"] == "model" else replay.stopped_at["name"]
+        return f"at step {replay.stopped_at['step']}: no known answer from {of}"
+    source, where = replay.unproven_source, _where(replay)
+    return "; ".join([*([why_unproven(source)] if source else []), *([f"differs {where}"] if where else [])])

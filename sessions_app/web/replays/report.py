@@ -191,7 +191,7 @@ def _sources(facts: JsonObject) -> list[Source]:
 def _difference(replay: Replay) -> Field | None:
     """The first field that differs, with the words around it. None where one side was never there, or what the code
     did by itself says it already."""
-    found = replay.divergence
+    found = replay.shown_divergence
     if not found or "path" not in found or found.get("recorded") is found.get("replayed") is None:
         return None
     if replay.verdict == "ran_past_recording" or _is_own_act(replay, found):
@@ -216,7 +216,7 @@ def _nearest(facts: JsonObject) -> list[Nearest]:
 
 
 def _step_link(project: Project, replay: Replay) -> str | None:
-    step = (replay.divergence or {}).get("step")
+    step = (replay.shown_divergence or {}).get("step")
     return run_address(replay.run, project, step=step) if step and replay.run.step(step) else None
 
 
@@ -224,7 +224,7 @@ def _fork_link(project: Project, replay: Replay) -> str:
     """A fork is forked again where it was forked, a replay of a recording where it went another way."""
     if is_fork(replay) and replay.produced_run is not None:
         return run_page("fork", project, replay.produced_run, step=replay.order.get("at_step") or 1)
-    return run_page("fork", project, replay.run, step=(replay.divergence or {}).get("step") or 1)
+    return run_page("fork", project, replay.run, step=(replay.shown_divergence or {}).get("step") or 1)
 
 
 def _diff_link(project: Project, replay: Replay) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sessions_app.models import Replay, Run
 from sessions_app.models.replays import FORK_MODES
+from sessions_app.queries.run_lists import OF_CONTENT
 
 REPLAYS = 10
 
@@ -17,8 +18,8 @@ def tried_context(run: Run) -> dict[str, Any]:
 
 def replays_of(run: Run) -> list[Replay]:
     """Without those of goldens, which have pages of their own."""
-    found = run.replays.filter(is_golden=False).select_related("requested_by", "produced_run")
-    return list(found.order_by("-pk")[:REPLAYS])
+    found = run.replays.filter(is_golden=False).select_related("requested_by", "produced_run", "content")
+    return list(found.defer(*OF_CONTENT).order_by("-pk")[:REPLAYS])
 
 
 def first_to_know(replays: list[Replay]) -> list[Replay]:
