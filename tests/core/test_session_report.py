@@ -36,8 +36,10 @@ def test_a_session_is_reproduced_only_if_every_run_is():
 
     assert (whole.state, whole.verdict, whole.words) == ("done", "reproduced", "Reproduced: all 2 runs")
     assert (other.state, other.verdict) == ("done", "diverged")
-    assert other.words == (
-        '1 of 3 runs reproduced; run 2, run_2: Diverged at step 4: user_id in the tool result: absent → "u_7710"'
+    assert other.words == ("1 of 3 runs reproduced, 1 diverged, 1 could not run")
+    alone = report_of(replayed(1), replayed(2, "diverged"))
+    assert alone.words == (
+        '1 of 2 runs reproduced; run 2, run_2: Diverged at step 4: user_id in the tool result: absent → "u_7710"'
     )
     assert other.next_action == "Open the diff at the first difference."
     assert whole.next_action is None
@@ -125,3 +127,14 @@ def test_markdown_keeps_recorded_text_in_code():
     assert "img src" in text
     assert not set("@<>[") & set(outside)
     assert [line for line in outside.splitlines() if line.startswith("#")] == ["## Session Reproduction Report"]
+
+
+def test_runs_that_lack_the_same_are_told_together():
+    runs = [replayed(1), *(replayed(number, "partial") for number in (2, 3, 5)), replayed(6, "diverged")]
+    report = report_of(*runs[:3], replayed(4), *runs[3:])
+
+    assert [(group.numbers, group.first.reason) for group in report.unreproduced] == [
+        ("2–3, 5", "The recording ends there."),
+        ("6", 'at step 4: user_id in the tool result: absent → "u_7710"'),
+    ]
+    assert "Runs 2–3, 5: The recording ends there." in as_text(report)

@@ -80,8 +80,8 @@ def test_while_runs_are_open_the_page_asks_again(shop, bob):
     assert 'hx-trigger="every 2s, refresh"' in page
     assert "Cancel" in page
     assert rows_of(page) == [
-        "1 check all done queued – #1 of chat_1",
-        "2 check all done queued – #1 of chat_2",
+        "1 check all done queued #1 of chat_1",
+        "2 check all done queued #1 of chat_2",
     ]
 
 
@@ -93,7 +93,7 @@ def test_the_final_answer_asks_no_more(shop, bob):
 
     assert "hx-trigger" not in part
     assert "Reproduced: all 2 runs" in part
-    assert rows_of(part)[0] == "1 check all done reproduced nothing #1 of chat_1"
+    assert rows_of(part)[0] == "1 check all done reproduced #1 of chat_1"
 
 
 def test_a_paused_session_waits_for_somebody_and_does_not_poll(shop, bob):
@@ -106,7 +106,7 @@ def test_a_paused_session_waits_for_somebody_and_does_not_poll(shop, bob):
     assert "paused" in words_of(page)
 
 
-def test_the_first_run_that_is_not_reproduced_names_the_place(shop, bob):
+def test_a_run_that_is_not_reproduced_names_the_place(shop, bob):
     asked = ask(shop, count=3)
     finish(asked, "reproduced", "diverged", "diverged", divergence=None)
     found = {"step": 4, "path": "args.user_id", "recorded": "a", "replayed": "b"}
@@ -114,11 +114,29 @@ def test_the_first_run_that_is_not_reproduced_names_the_place(shop, bob):
 
     page = page_of(bob, asked)
 
-    assert words_of(match(r'aria-label="Outcomes">(.*?)</p>', page)) == "2 diverged 1 reproduced"
-    assert "1 of 3 runs reproduced; run 2, chat_2: Diverged at step 4: argument user_id" in page
-    assert "step 4: argument user_id: &quot;a&quot; → &quot;b&quot;" in rows_of(page)[1]
-    marked = ["aria-current" in row for row in re.findall(r"<tr.*?</tr>", page, re.DOTALL)[1:]]
-    assert marked == [False, True, False]
+    assert "1 of 3 runs reproduced, 2 diverged" in page
+    assert "at step 4: argument user_id: &quot;a&quot; → &quot;b&quot;" in rows_of(page)[1]
+
+
+def test_what_several_runs_lack_is_told_once_above_them(shop, bob):
+    asked = ask(shop, count=4)
+    finish(asked, "reproduced", *["unknown_from_step"] * 3)
+    limit = {
+        "step": 9,
+        "code": "instructions_contradicted",
+        "reason": "It is not the same.",
+        "fix": "Set `instructions`.",
+    }
+    asked.replays.exclude(verdict="reproduced").update(facts=FACTS | {"limit": limit})
+
+    page = page_of(bob, asked)
+
+    assert "1 of 4 runs reproduced, 3 in part" in page
+    assert words_of(match(r'<ul class="shared-reasons">(.*?)</ul>', page)) == (
+        "in part 3 runs (2–4) It is not the same. Set instructions ."
+    )
+    assert page.count("It is not the same.") == 1
+    assert rows_of(page)[3] == "4 check all done in part #1 of chat_4"
 
 
 def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob):
@@ -172,14 +190,14 @@ def test_an_orchestrator_stands_before_its_sub_agents(shop, bob):
     assert re.search(r"1 \w* ?lead 2 \w* ?writer", head)
 
 
-def test_a_run_that_could_not_run_says_why_once(shop, bob):
+def test_why_runs_could_not_run_is_said_once(shop, bob):
     asked = ask(shop)
     asked.replays.update(state="failed", verdict="could_not_run", error="no agent")
 
     page = page_of(bob, asked)
 
-    assert rows_of(page)[0] == "1 check all done could not run no agent #1 of chat_1"
-    assert "0 of 2 runs reproduced; run 1, chat_1: Could not run: no agent" in page
+    assert "0 of 2 runs reproduced, 2 could not run" in page
+    assert page.count("no agent") == 1
 
 
 def test_a_part_that_has_not_changed_is_not_sent_again(shop, bob):
@@ -200,7 +218,7 @@ def test_cancelled_is_no_error(shop, bob):
     bob.post(reverse("cancel_session_replay", args=["shop", asked.session_replay_id]))
 
     page = page_of(bob, asked)
-    assert rows_of(page)[0] == "1 check all done cancelled – #1 of chat_1"
+    assert rows_of(page)[0] == "1 check all done cancelled #1 of chat_1"
     assert "rror" not in match(r"(<article.*</article>)", page)
     assert "Cancelled" in match(r"(<article.*</article>)", page)
 
@@ -304,5 +322,5 @@ def test_replays_of_one_session_are_one_row_of_the_list(shop, bob):
     alone, batch = rows_of(page)
     assert "could not run No tool answered." in alone
     assert "#1 Where is it?" in alone
-    assert batch.startswith("1 diverged 2 reproduced 3 runs of chat")
+    assert batch.startswith("diverged 2 reproduced · 1 diverged 3 runs of chat")
     assert reverse("session_replay", args=["shop", asked.session_replay_id]) in page

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from sessions_app.core.clipping import one_line
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.replay.words import Difference, ReplayFacts, next_action, verdict_in_words
+from sessions_app.core.replay.words import (
+    Difference,
+    ReplayFacts,
+    beside_state,
+    next_action,
+    verdict_in_words,
+    why_in_part,
+)
 from sessions_app.core.reports.run_report import code, difference_in_words
 
 TITLE = "Session Reproduction Report"
@@ -38,11 +46,15 @@ class ReplayedRun:
         return self.state if self.facts is None else verdict_in_words(self.facts)
 
     @property
-    def differs(self) -> str:
-        """What is not as recorded, beside what the verdict says; empty while it is open, or where nothing is."""
-        if not self.is_over or self.verdict in ("reproduced", "cancelled"):
+    def reason(self) -> str:
+        """Why it is not reproduced, beside its state; empty while it is open, or where the state says all."""
+        if self.facts is None or self.verdict in ("reproduced", "cancelled"):
             return ""
-        return self.words.removeprefix("Diverged at ").removeprefix("Could not run: ")
+        return why_in_part(self.facts) or beside_state(self.facts)
+
+    @property
+    def next_action(self) -> str:
+        return next_action(self.facts) if self.facts else ""
 
     @property
     def step(self) -> int | None:
@@ -62,6 +74,30 @@ class ReplayedRun:
             "divergence": self.difference and self.difference.to_json(),
             "proof": proof and proof.to_json(),
         }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unreproduced:
+    """Runs that were not reproduced for one reason."""
+
+    runs: tuple[ReplayedRun, ...]
+    places: tuple[int, ...]
+    """Their numbers in the session, from 1."""
+
+    @property
+    def first(self) -> ReplayedRun:
+        return self.runs[0]
+
+    @property
+    def numbers(self) -> str:
+        """`2–6, 8`."""
+        spans: list[list[int]] = []
+        for place in self.places:
+            if spans and spans[-1][-1] == place - 1:
+                spans[-1].append(place)
+            else:
+                spans.append([place])
+        return ", ".join(str(span[0]) if len(span) == 1 else f"{span[0]}–{span[-1]}" for span in spans)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,6 +143,16 @@ class SessionReport:
         return self.first_other.verdict if self.first_other else "reproduced"
 
     @property
+    def unreproduced(self) -> list[Unreproduced]:
+        """By their reasons, the commonest first; each reason is told once."""
+        found: dict[tuple[str | None, str], list[int]] = {}
+        for place, run in enumerate(self.runs, start=1):
+            if run.is_over and run.verdict != "reproduced":
+                found.setdefault((run.verdict, run.reason), []).append(place)
+        places = sorted(found.values(), key=len, reverse=True)
+        return [Unreproduced(runs=tuple(self.runs[at - 1] for at in each), places=tuple(each)) for each in places]
+
+    @property
     def words(self) -> str:
         total = len(self.runs)
         if not self.is_over:
@@ -114,18 +160,36 @@ class SessionReport:
         if self.state == "cancelled":
             return "Cancelled"
         if self.first_other is not None:
-            same = sum(run.verdict == "reproduced" for run in self.runs)
-            place = f"run {self.runs.index(self.first_other) + 1}, {self.first_other.run_id}"
-            return f"{same} of {count(total, 'run')} reproduced; {place}: {self.first_other.words}"
+            return self._other_words(self.first_other)
         if total == 0:
             return "No run is left"
         return f"Reproduced: all {total} runs" if total > 1 else "Reproduced: its only run"
+
+    def _other_words(self, first: ReplayedRun) -> str:
+        """One run is told by its own verdict, more are counted."""
+        others = Counter(run.verdict or "" for run in self.runs if run.verdict != "reproduced")
+        same = f"{len(self.runs) - others.total()} of {count(len(self.runs), 'run')} reproduced"
+        if others.total() == 1:
+            return f"{same}; run {self.runs.index(first) + 1}, {first.run_id}: {first.words}"
+        counts = [f"{number} {_ENDED.get(verdict, verdict)}" for verdict, number in others.most_common()]
+        return ", ".join([same, *counts])
 
     @property
     def next_action(self) -> str | None:
         """What to do about the first run that was not reproduced."""
         first = self.first_other
         return next_action(first.facts) if first and first.facts and self.state != "cancelled" else None
+
+
+_ENDED = {
+    "partial": "in part",
+    "ran_past_recording": "ran past the recording",
+    "answers_left_over": "with answers left over",
+    "fixture_missing": "without a recorded answer",
+    "could_not_run": "could not run",
+    "unknown_from_step": "stopped",
+}
+"""Verdicts beside a number, where their own names are no words for it."""
 
 
 # --- as JSON, text and Markdown ----------------------------------------------------------------
@@ -169,6 +233,7 @@ def _facts(report: SessionReport) -> list[tuple[str, str]]:
         ("Session", report.session_id),
         ("Preset", report.preset),
         ("Verdict", report.words),
+        *(("Runs " + group.numbers, group.first.reason) for group in report.unreproduced if len(group.runs) > 1),
         *([("Next", action)] if action else []),
         ("Session replay", report.session_replay_id),
     ]

@@ -74,7 +74,7 @@ def _context(request: HttpRequest, project: Project, asked: SessionReplay, repor
         "section": "replays",
         "asked": asked,
         "report": report,
-        "first_other": report.first_other,
+        **_reasons(report),
         "rows": [(run, recorded.get(run.run_id)) for run in report.runs],
         "outcomes": _outcomes(report),
         "session_address": reverse("session", args=[project.slug, asked.session.session_id]),
@@ -83,6 +83,14 @@ def _context(request: HttpRequest, project: Project, asked: SessionReplay, repor
         "queue": queue_of(project) if moves else None,
         "may_change": has_role(request.user, project, "member"),
     }
+
+
+def _reasons(report: SessionReport) -> dict[str, Any]:
+    """What several runs have in common is told once above them, what one alone has stands in its row."""
+    shared = [group for group in report.unreproduced if len(group.runs) > 1 and group.first.reason]
+    told = {run.replay_id for group in shared for run in group.runs}
+    own = {run.replay_id for run in report.runs if run.reason and run.replay_id not in told}
+    return {"shared": shared, "own_reasons": own}
 
 
 def _outcomes(report: SessionReport) -> list[tuple[str, str, int]]:
