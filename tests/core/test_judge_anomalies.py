@@ -637,30 +637,6 @@ def answered(text: str, *steps: Step) -> Run:
     return make_run(model(), *steps, model(text), output=payload(text))
 
 
-@pytest.mark.parametrize(
-    ("reason", "is_found"),
-    [
-        ("length", True),
-        ("max_tokens", True),
-        ("MAX_TOKENS", True),
-        ("stop", False),
-        ("tool_calls", False),
-        (None, False),
-    ],
-)
-def test_a_last_answer_that_was_cut_is_found(reason, is_found):
-    run = make_run(model(finish_reason="length"), tool(), model("Your order is", finish_reason=reason))
-
-    assert found("answer_cut", run) == ([(f"The answer was cut off: finish reason {reason}", (3,))] if is_found else [])
-
-
-def test_a_reason_that_only_the_answer_itself_holds_counts():
-    said = payload({**response_message("Your order is"), "finish_reason": "length"})
-    run = make_run(model(response=said), output=payload("Your order is"))
-
-    assert found("answer_cut", run) == [("The answer was cut off: finish reason length", (1,))]
-
-
 SENT = "Your message was sent to Ann."
 REJECTED = tool("send_message", {"to": "Ann"}, {"status": "rejected"})
 
@@ -786,39 +762,6 @@ def test_states_of_many_calls_cost_no_more_than_their_number():
         )
 
     assert growth(find_anomalies, ran(300), ran(1_200)) < LINEAR
-
-
-WITHIN = "Refunds are given within 30 days."
-
-
-@pytest.mark.parametrize("empty", [[], {"results": []}])
-def test_an_answer_after_searches_that_found_nothing_is_a_hint(empty):
-    run = answered(WITHIN, tool("search_docs", {"query": "refunds"}, empty))
-
-    assert found("no_source", run) == [("search_docs found nothing, and the answer has no other source", (2,))]
-    assert first_odd_step(find_anomalies(run)) is None
-
-
-SEARCH = tool("search_docs", {"query": "refunds"}, [])
-TURN = history(request_message(prompt("And refunds?")), response_message(WITHIN), request_message(prompt("Sure?")))
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        answered("I found nothing about refunds in our documents.", SEARCH),
-        answered("Could you tell me which product you bought?", SEARCH),
-        answered("Hello Ann!", SEARCH),
-        answered(WITHIN, SEARCH, tool("search_docs", {"query": "money back"}, [WITHIN])),
-        answered(WITHIN, SEARCH, tool("read_page", {"page": 3}, WITHIN)),
-        answered(WITHIN, SEARCH, retrieval(("c1", 0.9, WITHIN))),
-        make_run(model(history=TURN), SEARCH, model(WITHIN), output=payload(WITHIN)),
-        answered("All old files are deleted now.", tool("delete_files", {"age": 30}, [])),
-    ],
-    ids=["said", "question", "greeting", "other words", "another tool", "retrieval", "earlier turn", "no search"],
-)
-def test_an_answer_with_a_source_or_without_a_claim_is_in_order(run):
-    assert found("no_source", run) == []
 
 
 LINES = {"items": [{"name": "tea", "price": 40}, {"name": "milk", "price": 25}, {"name": "eggs", "price": 10.5}]}

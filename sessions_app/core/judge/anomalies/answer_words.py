@@ -51,7 +51,7 @@ def owns_up(output: Payload | None) -> bool:
 
 
 SAYS_NOTHING = re.compile(
-    r"(?<!\w)(no|not|none|nothing|never|without|0|zero|empty|\w+n't|kein\w*|nicht\w*|aucun\w*|pas|rien|ning[uú]n\w*|nada"
+    r"(?<!\w)(?<!\d[.,])(no|not|none|nothing|never|without|0(?![.,]\d)|zero|empty|\w+n't|kein\w*|nicht\w*|aucun\w*|pas|rien|ning[uú]n\w*|nada"
     r"|não|nenhum\w*)(?!\w)|ありません|ない|見つかりません|没有|未找到|无"
 )
 

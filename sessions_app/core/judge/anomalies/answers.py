@@ -1,19 +1,16 @@
-"""The answer: none, cut off, or with words of an error."""
+"""The answer: none, or with words of an error."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from sessions_app.core.finish_reasons import is_cut
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import error_words_in, plain, words_of
 from sessions_app.core.judge.anomalies.failures import failed_steps
 from sessions_app.core.judge.reading import (
     has_answer,
     join_words,
-    main_models,
-    object_of,
     own_tools,
 )
 from sessions_app.core.payload import Payload
@@ -86,12 +83,3 @@ _STATUS_WORDS = {
 def _open_at_end(run: Run) -> list[Step]:
     last = max((step.index for step, _ in run.model_calls), default=0)
     return [s for s, call in own_tools(run) if s.index > last and call.result is None and not s.error]
-
-
-def answer_cut(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """The last answer, where the run ended well: nobody saw that there was more to say."""
-    for step, call in main_models(run)[-1:] if has_answer(run) else ():
-        reason = call.finish_reason or object_of(call.response).get("finish_reason")
-        if is_cut(reason):
-            message = f"The answer was cut off: finish reason {reason}"
-            yield Anomaly(code="answer_cut", message=message, steps=(step.index,))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answers import answer_cut, error_words, no_answer
+from sessions_app.core.judge.anomalies.answers import error_words, no_answer
+from sessions_app.core.judge.anomalies.cut_answers import answer_cut
 from sessions_app.core.judge.anomalies.cut_json import cut_off_json
 from sessions_app.core.judge.anomalies.gone_past import failed_calls
 from sessions_app.core.judge.anomalies.models import model_changed, other_model_answered
@@ -14,6 +15,7 @@ from sessions_app.core.judge.anomalies.nothing_found import (
     empty_result_retried,
     empty_results_gone_past,
 )
+from sessions_app.core.judge.anomalies.one_of_many import one_of_many
 from sessions_app.core.judge.anomalies.owners import other_identity, unscoped_calls, used_of_other
 from sessions_app.core.judge.anomalies.refusals import refusals_gone_past, unfinished_gone_past
 from sessions_app.core.judge.anomalies.repeats import duplicate_calls, many_tool_calls
@@ -24,7 +26,9 @@ from sessions_app.core.judge.anomalies.steps import (
     spans_under_one_id,
     state_chain_broken,
 )
+from sessions_app.core.judge.anomalies.sub_agents import sub_agents_gone_past
 from sessions_app.core.judge.anomalies.sums import sums_contradicted, total_contradicted
+from sessions_app.core.judge.anomalies.told_warnings import warnings_gone_past
 from sessions_app.core.judge.anomalies.unnamed_ids import acted_on_unnamed
 from sessions_app.core.run import Run
 from sessions_app.core.shared_values import shared_values
@@ -49,6 +53,9 @@ DETECTORS: tuple[Detector, ...] = (
     answer_cut,
     refusals_gone_past,
     unfinished_gone_past,
+    one_of_many,
+    warnings_gone_past,
+    sub_agents_gone_past,
     empty_results_gone_past,
     answers_without_a_source,
     sums_contradicted,
@@ -78,10 +85,16 @@ RULES: dict[str, str] = {
     "no_answer": "The run ended without an answer.",
     "empty_result_retried": "A call that found nothing was made again with the same arguments.",
     "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
-    "answer_cut": "The last answer was cut off, at its limit of tokens, and the run went on as if it were whole.",
+    "answer_cut": "A model's answer was cut off at its limit of tokens, and was used as if it were whole.",
     "refusal_unsaid": "A tool answered that it refused, and the answer speaks of success.",
     "unfinished_unsaid": "A tool last answered that it had not finished, and the answer says that it is done.",
-    "no_source": "Searches found nothing, no other tool gave anything, and the answer affirms all the same; a note.",
+    "one_of_many": "In a long series of calls of one tool, one left something out or did nothing; "
+    "the answer names neither it nor a failure.",
+    "warning_unsaid": "A tool said that its answer is out of date, and the run's answer does not say so; "
+    "a note for other warnings of tools.",
+    "sub_agent_unsaid": "A sub-agent failed or came to nothing, and the answer does not say so.",
+    "no_source": "Searches found nothing, and the answer states a number or a rule that nothing else told; "
+    "a note where it affirms something else.",
     "other_sum": "A call went on with another sum than a tool had told.",
     "other_total": "The total in the answer is not the sum of the lines that a tool gave; a note.",
     "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one.",

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
 from sessions_app.core.judge.anomalies.answer_words import ANSWER, SAYS_NOTHING, is_named, owns_up
 from sessions_app.core.judge.reading import (
     argument_key,
@@ -16,11 +16,14 @@ from sessions_app.core.judge.reading import (
     join_words,
     leaves,
     own_tools,
+    seen_messages,
     text_of,
     value_of,
 )
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import AgentCall, ModelCall, OtherCall, Retrieval, Run, Step, ToolCall
+
+Made = list[tuple[Step, ToolCall]]
 
 COUNT_KEYS = frozenset({"count", "total", "total_count", "hits", "matches"})
 
@@ -92,15 +95,116 @@ def _name_in(answer: str, call: ToolCall) -> str | None:
 
 
 def answers_without_a_source(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """A note: what the answer says may stand in the instructions, or be common knowledge."""
-    if not has_answer(run) or owns_up(run.output) or _has_other_source(run):
+    """A search of documents found nothing, and the answer states what only they could tell. A note where what it says
+    may stand in the instructions, or be common knowledge."""
+    searches = [(step, call) for step, call in own_tools(run) if is_search(call) and is_empty_answer(call)]
+    if not searches or not has_answer(run) or owns_up(run.output):
         return
-    searches = [step for step, call in own_tools(run) if is_search(call) and is_empty_answer(call)]
-    if searches and affirms(run):
-        names = join_words(list(dict.fromkeys(step.name for step in searches)))
+    stated = numbers_without_a_source(run, searches)
+    for query, (steps, number) in stated.items():
+        name = run.steps[steps[0] - 1].name
+        message = f"{name} found nothing for {query[:60]}, and nothing told of the {number} in the answer"
+        yield Anomaly(code="no_source", message=message, steps=tuple(steps))
+    if stated or _has_other_source(run):
+        return
+    rules_of_it = states_a_rule(run) and any(_is_only_in_documents(run, words_asked(call)) for _, call in searches)
+    if rules_of_it or affirms(run):
+        names = join_words(list(dict.fromkeys(step.name for step, _ in searches)))
         message = f"{names} found nothing, and the answer has no other source"
-        steps = tuple(step.index for step in searches)
-        yield Anomaly(code="no_source", message=message, steps=steps, level="info")
+        level: Level = "warning" if rules_of_it else "info"
+        yield Anomaly(code="no_source", message=message, steps=tuple(step.index for step, _ in searches), level=level)
+
+
+_QUERY_KEYS = frozenset({"query", "q", "question", "search", "search_query", "keywords", "terms"})
+
+
+def words_asked(call: ToolCall) -> str:
+    """What a search of documents looked for, in words."""
+    asked = value_of(call.arguments)
+    said = asked.items() if isinstance(asked, dict) else ()
+    return next((item for key, item in said if key.lower() in _QUERY_KEYS and isinstance(item, str)), "")
+
+
+def numbers_without_a_source(run: Run, searches: Made) -> dict[str, tuple[list[int], str]]:
+    """By the words of a search: its steps, and the number that the answer states of them though nothing told it."""
+    queries: dict[str, list[int]] = defaultdict(list)
+    for step, call in searches:
+        queries[words_asked(call)].append(step.index)
+    answer = (text_of(run.output) or "")[:ANSWER]
+    told = _numbers_told(run) if any(queries) and _NUMBER.search(answer) else None
+    if told is None:
+        return {}
+    sentences = [(sentence, _unknown_number(sentence, told)) for sentence in _SENTENCE.split(answer)]
+    stated = [(_stems(sentence), number) for sentence, number in sentences if number is not None]
+    found = {query: next((number for stems, number in stated if _is_about(query, stems)), None) for query in queries}
+    return {query: (queries[query], number) for query, number in found.items() if number is not None}
+
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?!\w)")
+
+
+def _unknown_number(sentence: str, told: set[str]) -> str | None:
+    numbers = () if SAYS_NOTHING.search(sentence.lower()) or sentence.endswith("?") else _NUMBER.findall(sentence)
+    return next((number for number in numbers if _spelled(number) not in told), None)
+
+
+def _numbers_told(run: Run) -> set[str] | None:
+    """All digits that were recorded; None where something may have told of others: what came was not captured."""
+    if any(call.result is None and not step.error for step, call in own_tools(run)):
+        return None
+    texts = [text_of(run.input) or "", run.instructions or "", *(_told_by(step) for step in run.steps)]
+    given = (seen for seen in seen_messages(run) if not seen.is_answer and seen.step <= len(run.steps))
+    texts += [str([part.get("content") for part in seen.parts] or seen.message) for seen in given]
+    return {_spelled(number) for text in texts for number in _DIGITS.findall(text)}
+
+
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def _told_by(step: Step) -> str:
+    match step.call:
+        case ToolCall(arguments=arguments, result=result) | AgentCall(arguments=arguments, result=result):
+            return " ".join(payload.as_text() for payload in (arguments, result) if payload is not None)
+        case OtherCall(result=result):
+            return "" if result is None else result.as_text()
+        case Retrieval(chunks=chunks):
+            return " ".join(chunk.content.as_text() for chunk in chunks or () if chunk.content is not None)
+        case ModelCall():
+            return ""
+
+
+def _spelled(number: str) -> str:
+    return re.sub(r"[.,]0+$", "", number).replace(",", "")
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:5] for word in re.findall(r"\w{4,}", text.lower())}
+
+
+def _is_about(query: str, stems: set[str]) -> bool:
+    """At least half of the words that were looked for."""
+    asked = _stems(query)
+    return bool(asked) and 2 * len(asked & stems) >= len(asked)
+
+
+def _is_only_in_documents(run: Run, query: str) -> bool:
+    return bool(query) and not _is_about(query, _stems(run.instructions or ""))
+
+
+def states_a_rule(run: Run) -> bool:
+    """ "Yes, …" to a question, or that something is never possible. That something is free needs no document."""
+    answer = (text_of(run.output) or "")[:ANSWER].lower()
+    is_yes = _YES.match(answer) is not None and SAYS_NOTHING.search(answer) is None
+    return (is_yes and _FREE.search(answer) is None) or _NEVER.search(answer) is not None
+
+
+_YES = re.compile(r"\s*(?:yes|ja|oui|sí|sim|はい|是)(?!\w)")
+_FREE = re.compile(r"(?<!\w)(?:free|available|unused|unique|clear)(?!\w)")
+_NEVER = re.compile(
+    r"(?<!\w)(?:is|are|'s|can|may) ?(?:never|not|n't) (?:be )?(?:possible|allowed|permitted|covered|included|refunded"
+    r"|refundable|supported|accepted|eligible)(?!\w)"
+)
 
 
 def _has_other_source(run: Run) -> bool:
