@@ -53,8 +53,8 @@ class SessionRow:
     """Recorded runs of the session, whether they match or not."""
     replay: Replay | None
     """The newest attempt at reproducing the run; one that is paused or was cancelled only where no other is."""
-    failed: int
-    """Recorded runs that ended badly."""
+    wrong: int
+    """Recorded runs that failed, or in which something went wrong."""
     cold: int
     """Recorded runs."""
     others: Sequence[Replay]
@@ -213,7 +213,7 @@ def _rows(shown: list[Any], phrases: Sequence[str] = ()) -> list[SessionRow]:
             run=runs[session.shown_run],
             run_count=session.run_count or 0,
             replay=replays.get(session.shown_run),
-            failed=session.failed_count or 0,
+            wrong=session.wrong_count or 0,
             cold=session.cold_count or 0,
             others=[each for each in replays.values() if each.run.session_id == session.pk and is_other(each)],
             snippet=snippets.get(session.shown_run),
@@ -270,9 +270,9 @@ def _runs_of_session() -> QuerySet[Run]:
 
 
 def _run_counts() -> dict[str, Subquery]:
-    """How many recorded runs a session has, and how many of them ended badly or are cold."""
-    failed = Q(status__in=("error", "cut_off"))
-    return {"run_count": _run_count(Q()), "failed_count": _run_count(failed), "cold_count": _run_count(IS_COLD)}
+    """How many recorded runs a session has, and in how many of them something went wrong or which are cold."""
+    wrong = Q(failure_group__isnull=False)
+    return {"run_count": _run_count(Q()), "wrong_count": _run_count(wrong), "cold_count": _run_count(IS_COLD)}
 
 
 def _run_count(which: Q) -> Subquery:

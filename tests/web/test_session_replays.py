@@ -156,9 +156,9 @@ def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob
     assert "2 of 3 runs reproduced" in head
 
     mark_cold(run=Run.objects.get(run_id="chat_1"), reason="lost")
-    Run.objects.filter(run_id="chat_3").update(status="error")
+    Run.objects.filter(run_id="chat_3").update(status="error", failure_group="f" * 10)
     row, head = shown()
-    assert "1 of 3 failed" in row
+    assert "1 of 3 went wrong" in row
     assert "cold 1 of 3" in row
     assert "1 cold chat_1 2 diverged chat_2 3 error chat_3" in head
 
