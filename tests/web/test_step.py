@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from sessions_app.mapping.pieces import step_texts
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
 from tests.losing import lose_payload
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -162,6 +162,19 @@ def test_a_replay_that_stopped_before_a_step_did_not_use_its_answer(shop, bob, f
     pages = [step_page(bob, run, step).partition('id="fixture"')[2] for step in (1, 2)]
 
     assert [f"<td>{int(each)} replay" in page for each, page in zip(used, pages, strict=True)] == [True, True]
+
+
+def test_a_fixture_does_not_promise_the_error_where_a_replay_never_gets_to_it(shop, bob):
+    failed = {"kind": "tool", "name": "ask", "error": {"message": "the disk is full"}}
+    run = load_record(shop, steps=[tool_step(), failed])
+    promised = "a replay returns the error"
+    assert promised in step_page(bob, run, 2)
+
+    Run.objects.update(verdict="replayable_to_step", verdict_step=1)
+
+    page = step_page(bob, run, 2)
+    assert promised not in page
+    assert "a replay of this run does not get past step 1" in page
 
 
 def test_of_a_call_that_failed_the_error_is_what_came_out(shop, bob):

@@ -128,6 +128,7 @@ def _own_page(project: Project, place: RunPlace, row: StepSummary, body: core.St
         "forms": forms_for(project),
         "fixture_digest": _fixture_digest(body),
         "replays_done": steps.replays_done(place.run, row.index) if row.kind == "tool" else 0,
+        "is_past_replays": place.run.verdict_step is not None and row.index > place.run.verdict_step,
         "same_calls": steps.runs_with_same_call(place.run, row),
         "same_calls_limit": steps.SAME_CALLS,
         "call_key": row.arguments_key.hex() if row.arguments_key else None,
