@@ -779,6 +779,13 @@ def test_a_total_that_is_not_the_sum_of_the_lines_is_a_hint(answer):
     assert first_odd_step(find_anomalies(summed(answer))) is None
 
 
+def test_the_id_of_the_question_and_a_tool_without_numbers_are_no_other_source():
+    bill = tool("get_bill", {"id": "INV-2041"}, {"id": "INV-2041", "currency": "EUR"})
+    run = summed("The total of INV-2041 is €85.00.", bill, input=payload("What is the total of INV-2041?"))
+
+    assert [steps for _, steps in found("other_total", run)] == [(2,)]
+
+
 PAGE = [{"id": n, "price": 10} for n in range(3)]
 
 

@@ -309,3 +309,88 @@ def test_a_sub_agent_that_came_to_nothing_is_told_at_the_step_that_called_it():
 )
 def test_a_sub_agent_whose_failure_is_told_or_that_went_well_is_in_order(run):
     assert found("sub_agent_unsaid", run) == []
+
+
+# --- totals beside what they are made of -------------------------------------------------------
+
+RECEIPTS = {"RC-901": 412.5, "RC-902": 89.9, "RC-903": 1240.35}
+
+
+def reported(total: float, *ids: str, question: str = "File it.", more: dict[str, object] | None = None) -> Run:
+    read = [tool("get_receipt", {"id": name}, {"id": name, "amount": sum_}) for name, sum_ in RECEIPTS.items()]
+    report = tool("create_report", {"total": total, "receipts": list(ids or RECEIPTS), **(more or {})})
+    return make_run(model(), *read, report, model(), input=payload(question))
+
+
+def test_a_total_that_is_not_the_sum_of_the_amounts_is_found():
+    message = "create_report was called with total 1724.75, and the 3 amounts from RC-901 to RC-903 come to 1742.75"
+
+    assert found("other_sum", reported(1724.75)) == [(message, (5,))]
+    assert first_odd_step(find_anomalies(reported(1724.75))) == 5
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        reported(1742.75),
+        reported(502.4, "RC-901", "RC-902"),
+        reported(1724.75, "RC-901", "RC-902", "RC-904"),
+        reported(1724.75, more={"allowance": 18}),
+        reported(1724.75, question="File it, without the 18 of the coffee."),
+        reported(1724.75, question="File it with 1724.75."),
+    ],
+    ids=["right", "some of them", "one never told", "another number", "made of the question's", "asked for"],
+)
+def test_a_total_that_is_right_or_may_be_made_of_more_is_in_order(run):
+    assert found("other_sum", run) == []
+
+
+def test_amounts_in_two_currencies_have_no_sum():
+    rows = [{"id": "a1", "amount": 5, "currency": "EUR"}, {"id": "a2", "amount": 7, "currency": "USD"}]
+    report = tool("report", {"total": 99, "rows": ["a1", "a2"]})
+
+    assert found("other_sum", make_run(model(), tool("list_rows", {}, {"rows": rows}), report)) == []
+    rows[1]["currency"] = "EUR"
+    assert len(found("other_sum", make_run(model(), tool("list_rows", {}, {"rows": rows}), report))) == 1
+
+
+def test_listed_totals_of_many_calls_cost_no_more_than_their_number():
+    def judge(number: int) -> None:
+        rows = [tool("get", {"id": f"r{n}"}, {"id": f"r{n}", "amount": n, "weight": n + 0.5}) for n in range(number)]
+        sums = [tool("add", {"ids": [f"r{n}", f"r{n + 1}"], "total": 1e7 + n}) for n in range(number - 1)]
+        assert len(found("other_sum", make_run(model(), *rows, *sums))) == number - 1
+
+    assert growth(judge, 100, 400) < LINEAR
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It cost €1,708.35 in total: flight €412.50, train €89.90, hotel €1,240.35 and taxi €37.60.",
+        "Flight €412.50, train €89.90, hotel €1,240.35 and taxi €37.60: €1,708.35 in total.",
+        "- flight: 412.50\n- train: 89.90\n- hotel: 1,240.35\n- taxi: 37.60\nTotal: 1,708.35",
+        "The total for TRIP-118 is $1,708.35 (flight $412.50, train $89.90, hotel $1,240.35, taxi $37.60).",
+    ],
+)
+def test_a_total_that_the_answers_own_list_does_not_make_is_found(text):
+    message = "The answer gives a total of 1708.35, and what it lists comes to 1780.35"
+
+    assert found("other_total", answered(text)) == [(message, (2,))]
+    assert first_odd_step(find_anomalies(answered(text))) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It cost €540.00 in total: flight €412.50, train €89.90 and taxi €37.60.",
+        "It cost €640.00 in total: flight €412.50, train €89.90 and 3 taxis at €37.60.",
+        "It costs €640.00 in total: room €200.00 per night and breakfast €18.00.",
+        "It cost €540.00 in total, of which €40.00 are for the taxi and €12.00 for the train.",
+        "It cost €600.00 in total: flight €412.50.",
+        "The suite costs €240.00, breakfast €18.00, and you have €828.00 in total.",
+        "The net is €82.25, the VAT €15.63: €107.88 in total.",
+    ],
+    ids=["right", "a quantity", "per night", "of which", "one", "no list", "tax"],
+)
+def test_a_total_that_is_right_or_made_otherwise_is_in_order(text):
+    assert found("other_total", answered(text)) == []

@@ -9,6 +9,7 @@ from sessions_app.core.judge.anomalies.answers import error_words, no_answer
 from sessions_app.core.judge.anomalies.cut_answers import answer_cut
 from sessions_app.core.judge.anomalies.cut_json import cut_off_json
 from sessions_app.core.judge.anomalies.gone_past import failed_calls
+from sessions_app.core.judge.anomalies.listed_totals import totals_of_calls, totals_of_the_answer
 from sessions_app.core.judge.anomalies.models import model_changed, other_model_answered
 from sessions_app.core.judge.anomalies.nothing_found import (
     answers_without_a_source,
@@ -60,6 +61,8 @@ DETECTORS: tuple[Detector, ...] = (
     answers_without_a_source,
     sums_contradicted,
     total_contradicted,
+    totals_of_calls,
+    totals_of_the_answer,
     cut_off_json,
     acted_on_unnamed,
     unscoped_calls,
@@ -95,8 +98,9 @@ RULES: dict[str, str] = {
     "sub_agent_unsaid": "A sub-agent failed or came to nothing, and the answer does not say so.",
     "no_source": "Searches found nothing, and the answer states a number or a rule that nothing else told; "
     "a note where it affirms something else.",
-    "other_sum": "A call went on with another sum than a tool had told.",
-    "other_total": "The total in the answer is not the sum of the lines that a tool gave; a note.",
+    "other_sum": "A call went on with another sum than a tool had told, or than the amounts of what it lists come to.",
+    "other_total": "The total in the answer is not the sum of what it lists; a note where it is not that of the lines "
+    "that a tool gave.",
     "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one.",
     "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",

@@ -17,7 +17,7 @@ from sessions_app.core.judge.reading import (
     text_of,
     value_of,
 )
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall
 
 SUM_KEYS = frozenset({"total", "amount", "sum", "grand_total", "subtotal", "price", "cost"})
@@ -41,7 +41,7 @@ def other_sums(run: Run) -> Iterator[tuple[Step, str, float, float]]:
         about = {item for _, item in leaves(arguments) if isinstance(item, str)}
         for key, number in _sums(arguments):
             before, of = told.get(key, (number, set[str]()))
-            if of & about and number not in known and not _made_of(number, before, alone):
+            if of & about and number not in known and not made_of(number, before, alone):
                 yield step, key, number, before
         known |= {item for _, item in leaves([arguments, result]) if is_number(item)}
         for item in (item for value in (arguments, result) for item in _fields(value).values() if is_number(item)):
@@ -57,7 +57,7 @@ def _sums(value: JsonValue) -> list[tuple[str, float]]:
     return [(key, item) for key, item in _fields(value).items() if key in SUM_KEYS and is_number(item)]
 
 
-def _made_of(number: float, told: float, others: list[float]) -> bool:
+def made_of(number: float, told: float, others: list[float]) -> bool:
     """By adding, taking away, multiplying, dividing or a percentage. The others are in order: of very many, those that
     would make it are looked up and not tried one after the other."""
     near = max(0.006, abs(number) * 1e-9)
@@ -71,6 +71,10 @@ def _made_of(number: float, told: float, others: list[float]) -> bool:
 def _has_between(ordered: list[float], *ends: float) -> bool:
     at = bisect_left(ordered, min(ends))
     return at < len(ordered) and ordered[at] <= max(ends)
+
+
+PLAIN_NUMBER = re.compile(r"(?<![\w-])\d+(?:\.\d+)?(?![\w-])")
+"""And no part of an id."""
 
 
 def _numbers_in(text: str) -> set[float]:
@@ -94,9 +98,12 @@ _AMOUNT = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 def total_beside_lines(run: Run) -> tuple[Step, float, float] | None:
     """The step that gave lines with one number each, the total in the answer, and their sum. Only where that call is
     the run's one source of numbers, and the answer has this one number alone."""
-    answer, tools = (text_of(run.output) or "")[:ANSWER], own_tools(run)
-    amounts = re.findall(r"[\w.,-]*\d[\w.,-]*", answer)
-    if len(amounts) != 1 or len(tools) != 1 or not _TOTAL.search(answer.lower()) or run.prior is not None:
+    answer = (text_of(run.output) or "")[:ANSWER]
+    amounts = [word for word in _words_with_digits(answer) if word not in _words_with_digits(text_of(run.input) or "")]
+    if len(amounts) != 1 or not _TOTAL.search(answer.lower()) or run.prior is not None:
+        return None
+    tools = [(step, call) for step, call in own_tools(run) if call.result is None or _has_number(call.result)]
+    if len(tools) != 1:
         return None
     step, call = tools[0]
     amount, lines = _amount(amounts[0]), _lines(value_of(call.result))
@@ -105,12 +112,22 @@ def total_beside_lines(run: Run) -> tuple[Step, float, float] | None:
     return None if abs(sum(lines) - amount) < 0.006 else (step, amount, sum(lines))
 
 
+def _words_with_digits(text: str) -> list[str]:
+    return [word.rstrip(".,") for word in re.findall(r"[\w.,-]*\d[\w.,-]*", text)]
+
+
+def _has_number(result: Payload) -> bool:
+    return any(
+        is_number(item) or (isinstance(item, str) and PLAIN_NUMBER.search(item)) for _, item in leaves(value_of(result))
+    )
+
+
 def _has_numbers_beside(run: Run, call: ToolCall) -> bool:
     """In the question, the instructions, or what the tool was asked; steps of other kinds may hold any."""
     said = [part.get("content") for seen in first_requests(run) for part in seen.parts]
     asked = [item for _, item in leaves(value_of(call.arguments))]
     others = any(not isinstance(step.call, ModelCall | ToolCall) for step in run.steps)
-    return others or bool(_numbers_in(f"{text_of(run.input) or ''} {run.instructions or ''} {said} {asked}"))
+    return others or bool(PLAIN_NUMBER.search(f"{text_of(run.input) or ''} {run.instructions or ''} {said} {asked}"))
 
 
 def _amount(word: str) -> float | None:
