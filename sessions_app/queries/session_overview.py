@@ -146,9 +146,9 @@ def _bars(seen: Collection[_Seen], span: Span, now: datetime) -> tuple[TimeBar, 
 
 
 def _begin(times: list[float], last: float) -> float:
-    """A few sessions that are much older than all others do not squeeze these into the last bars."""
-    few = max(len(times) // 20, min(len(times) // 4, 1))
-    return times[few] if (last - times[few]) * 2 < last - times[0] else times[0]
+    """A sixth of the sessions, where they are much older, does not squeeze the others into the last bars."""
+    few = max(len(times) // 6, min(len(times) // 4, 1))
+    return times[few] if (last - times[few]) * 3 < last - times[0] else times[0]
 
 
 def _counts(read: list[_Seen], key: str) -> tuple[tuple[str, int], ...]:
