@@ -663,3 +663,22 @@ def test_a_piece_of_a_block_that_did_not_begin_is_told_otherwise():
 @pytest.mark.parametrize("more", [{"id": "c2"}, {"function": {"name": "other", "arguments": "}"}}])
 def test_a_call_of_a_stream_with_two_ids_or_two_names_is_told_otherwise(more):
     assert is_told_otherwise(of_chat(**more))
+
+
+@pytest.mark.parametrize(
+    ("block", "is_another"),
+    [
+        ({"name": "find", "input": {"id": "7"}}, False),
+        ({"name": "find", "input": {}, "partial_json": '{"id": "7"}'}, False),
+        ({"name": "find", "input": {"id": "8"}}, True),
+        ({"name": "cancel", "input": {"id": "7"}}, True),
+    ],
+)
+def test_a_block_tells_the_call_beside_it_alike_or_otherwise(block, is_another):
+    call = {"name": "find", "args": {"id": "7"}, "id": "c1", "type": "tool_call"}
+    said = {"type": "ai", "content": [{"type": "tool_use", "id": "c1", **block}], "tool_calls": [call]}
+
+    (message,) = messages_of([said]) or ()
+
+    assert message.are_calls_told_otherwise is is_another
+    assert [part.tool_name for part in message.parts] == ["find"]

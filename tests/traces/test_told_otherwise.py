@@ -1167,3 +1167,25 @@ def test_an_error_that_a_span_tells_in_two_attributes_and_otherwise_is_no_proven
     assert (run.status, result.verdict) == ("error", "reproduced")
     assert outcome["state"] == ("not_comparable" if is_another else "proven")
     assert ("tells its error in two ways" in (outcome["reason"] or "")) is is_another
+
+
+@pytest.mark.parametrize(
+    ("side", "was", "becomes"),
+    [
+        ("input", '"input": {"customer": "Ana', '"input": {"customer": "Zq'),
+        ("input", '"name": "lookup_order", "type": "tool_use"', '"name": "zq", "type": "tool_use"'),
+        ("output", '"input": {"order_id": "A-1001"', '"input": {"order_id": "A-9"'),
+    ],
+)
+@pytest.mark.parametrize("is_another", [False, True])
+def test_a_block_of_anthropic_that_is_not_the_call_beside_it_is_named(
+    side: str, was: str, becomes: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / "langgraph-openinference-anthropic" / "order_lookup").spans)
+    name = f"{side}.value"
+    calls = [at for at, span in enumerate(whole) if span.name == "ChatAnthropic"]
+    at = next(at for at in calls if was in str(whole[at].attributes[name]))
+
+    _, result = replayed_of(changed(whole, at, name, was, becomes if is_another else was))
+
+    assert ("are told in two ways" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another

@@ -8,17 +8,22 @@ from sessions_app.core.spans.reading import Reading
 
 def put_request(reading: Reading, request: ProviderRequest) -> None:
     """All that the request says takes the place of what the reading said."""
-    reading.messages = request.messages
-    reading.instructions = request.instructions
+    put_messages(reading, request)
     reading.tools = request.tools
     reading.model = request.model
     reading.settings = request.settings
 
 
+def put_messages(reading: Reading, request: ProviderRequest) -> None:
+    """The messages alone, and what stands before them."""
+    reading.messages, reading.instructions = request.messages, request.instructions
+    reading.are_messages_told_otherwise |= any(each.are_calls_told_otherwise for each in request.messages)
+
+
 def put_response(reading: Reading, response: ProviderResponse) -> None:
     """Likewise for the answer."""
     reading.answer = response.answer
-    reading.are_messages_told_otherwise |= response.is_told_otherwise
+    reading.are_messages_told_otherwise |= response.is_told_otherwise or response.answer.are_calls_told_otherwise
     reading.answered_model = response.model
     reading.response_id = response.response_id
     reading.finish_reason = response.finish_reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sessions_app.core.conventions.bodies import put_response
+from sessions_app.core.conventions.bodies import put_messages, put_response
 from sessions_app.core.conventions.told_twice import are_offers_told_otherwise, are_settings_told_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject
@@ -44,7 +44,8 @@ def model_reading(said: Read, span: Span) -> Reading:
         settings=_settings(said, request, invocation),
     )
     reading.are_settings_told_otherwise = _are_settings_told_otherwise(said, request, invocation)
-    _add_request(reading, request)
+    if request is not None:
+        put_messages(reading, request)
     _add_tools(reading, request, said, invocation)
     _add_answer(reading, response)
     _add_usage(reading, said)
@@ -64,11 +65,6 @@ def embedding_reading(said: Read, span: Span) -> Reading:
     )
     _add_usage(reading, said)
     return reading
-
-
-def _add_request(reading: Reading, request: ProviderRequest | None) -> None:
-    if request is not None:
-        reading.messages, reading.instructions = request.messages, request.instructions
 
 
 def _add_answer(reading: Reading, response: ProviderResponse | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, groupby
 
-from sessions_app.core.embedded_json import parsed
+from sessions_app.core.embedded_json import arguments_in, parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.shared_values import each_once, once_each
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
@@ -85,7 +85,8 @@ def message_of(item: JsonValue) -> list[ChatMessage] | None:
     role = _role(said)
     if role is None:
         return _of_item(said)
-    return _split(role, _parts(role, said), text(said, "role"))
+    messages = _split(role, _parts(role, said), text(said, "role"))
+    return [replace(each, are_calls_told_otherwise=True) for each in messages] if _has_other_calls(said) else messages
 
 
 def langchain_fields(item: JsonObject) -> JsonObject:
@@ -145,6 +146,18 @@ def _parts(role: Role, said: JsonObject) -> list[Part]:
     # LangChain keeps Anthropic's own blocks in the content and says the same calls again.
     kept = [part for part in parts if not (isinstance(part, CallPart) and part.call_id in named)]
     return [*_reasoning(said), *kept, *parts_of(said.get("refusal")), *calls]
+
+
+def _has_other_calls(said: JsonObject) -> bool:
+    """Blocks that came as a stream have empty arguments there."""
+    blocks = said.get("content")
+    parts = parts_of(blocks) if isinstance(blocks, list) else []
+    within = {part.call_id: part for part in parts if isinstance(part, CallPart) and part.arguments}
+    pairs = [(call, within[call.call_id]) for call in (_calls(said) if within else ()) if call.call_id in within]
+    return any(
+        one.tool_name != other.tool_name or arguments_in(one.arguments) != arguments_in(other.arguments)
+        for one, other in pairs
+    )
 
 
 def _reasoning(said: JsonObject) -> list[Part]:
