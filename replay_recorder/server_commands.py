@@ -12,7 +12,7 @@ from typing import Any
 
 from replay_recorder.delivery.api_client import ApiClient, ServerError
 from replay_recorder.inspection import printable
-from replay_recorder.replaying.errors import in_words
+from replay_recorder.replaying.errors import in_words, is_difference
 from replay_recorder.settings import settings_from
 
 NAMES = ("list", "show", "wait", "diff", "report")
@@ -184,7 +184,7 @@ def _replay_lines(replay: dict[str, Any]) -> Iterator[str]:
     yield f"{replay['replay_id']} of {replay['run_of']}: {replay['state']}, {done}"
     yield f"verdict: {replay['verdict'] or '-'}"
     found = replay["divergence"]
-    if found:
+    if is_difference(found, replay["verdict"]):
         yield f"First difference: step {found.get('step')}, {found.get('path')}"
         yield f"  recorded  {in_words(found.get('recorded'))}"
         yield f"  now       {in_words(found.get('replayed'))}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from replay_recorder.delivery.api_client import ApiClient, ServerError
 from replay_recorder.inspection import printable
-from replay_recorder.replaying.errors import RequestDiffers, in_words
+from replay_recorder.replaying.errors import RequestDiffers, in_words, is_difference
 from replay_recorder.replaying.inner_agents import read_inner
 from replay_recorder.replaying.notes import checked
 from replay_recorder.replaying.observing import NothingObserved, Replay, observe
@@ -166,7 +166,7 @@ def _tell(given: argparse.Namespace, recording: Recording, answer: dict[str, Any
     print(printable(f"{recording.run_id} with {given.agent}: recorded answers of the model, {tools}."))
     print(printable(str(answer["words"])))
     found = answer.get("divergence")
-    if found and found.get("path"):
+    if is_difference(found, answer["verdict"]):
         place = f"step {found['step']}, {found['path']}" if found.get("step") else found["path"]
         print(printable(f"First difference: {place}"))
         print(printable(f"  recorded  {in_words(found.get('recorded'))}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeGuard
 
 from replay_recorder.tools.tool_files import RecordingError
 
@@ -46,6 +46,13 @@ class ModelNotRecorded(ReplayEnded):
 
 class ReplayPaused(ReplayEnded):
     """Whoever watches the replay wants it to wait here."""
+
+
+def is_difference(found: dict[str, Any] | None, verdict: str | None) -> TypeGuard[dict[str, Any]]:
+    """Whether both sides can be shown; where a recording ends there is nothing to hold against each other."""
+    if not found or not found.get("path"):
+        return False
+    return verdict != "unknown_from_step" or any(found.get(side) is not None for side in ("recorded", "replayed"))
 
 
 def in_words(value: Any) -> str:

@@ -245,3 +245,21 @@ def test_recorded_text_does_not_steer_the_terminal(capsys):
 
 def test_every_command_is_known_by_name():
     assert {"list", "show", "wait", "diff", "report"} == set(server_commands.NAMES)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "found", "is_shown"),
+    [
+        ("unknown_from_step", {"step": 3, "path": "steps[3]", "recorded": None, "replayed": None}, False),
+        ("unknown_from_step", {"step": 3, "path": "output", "recorded": "a", "replayed": None}, True),
+        ("diverged", {"step": 3, "path": "messages[2]", "recorded": None, "replayed": None}, True),
+        ("reproduced", None, False),
+    ],
+)
+def test_where_a_recording_ends_no_difference_is_shown(verdict, found, is_shown):
+    told = {"replay_id": "p1", "run_of": "r1", "state": "done", "verdict": verdict, "divergence": found, "error": None}
+    replay = {**told, "progress": {"done": 2, "total": 2}, "stopped": None, "url": "http://localhost/"}
+
+    lines = "\n".join(server_commands._replay_lines(replay))
+
+    assert ("First difference" in lines) is is_shown
