@@ -1,4 +1,4 @@
-"""Calls that failed, of which a record of somebody's own loop has the error alone.
+"""Calls that failed, of which a record of somebody's own loop has the error alone, or the words beside it.
 
 A loop that goes on puts the failure into words for the model: they stand in the request behind the call. Where the run
 ended with that error nobody was told of it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall, is_of_library_recorder
 from sessions_app.core.told_results import told_results
@@ -17,7 +18,7 @@ _HOW_THEY_END = (None, "failed", "crashed", "retried")
 
 def with_words_of_failures(run: Run) -> Run:
     """With the words that the model was told as the results of such calls. Our recorders for libraries keep both."""
-    if is_of_library_recorder(run) or not any(map(_has_error_alone, run.steps)):
+    if is_of_library_recorder(run) or not any(map(_lacks_ending, run.steps)):
         return run
     told = told_results(run.steps, run.final)
     return replace(run, steps=tuple(_with_words(step, told.get(step.index), run.error) for step in run.steps))
@@ -25,8 +26,11 @@ def with_words_of_failures(run: Run) -> Run:
 
 def _with_words(step: Step, told: JsonObject | None, end: ErrorInfo | None) -> Step:
     call = step.call
-    if not isinstance(call, ToolCall) or not _has_error_alone(step):
+    if not isinstance(call, ToolCall) or not _lacks_ending(step):
         return step
+    if call.result is not None:
+        is_retried = told is not None and _tells_of_retry(told, call)
+        return replace(step, call=replace(call, outcome="retried")) if is_retried else step
     if told is not None:
         return replace(step, call=_with(told, call))
     is_end = call.outcome == "failed" and step.error == end
@@ -44,8 +48,16 @@ def _outcome(told: JsonObject) -> str:
     return "success" if told.get("outcome") == "success" else "failed"
 
 
-def _has_error_alone(step: Step) -> bool:
+def _tells_of_retry(told: JsonObject, call: ToolCall) -> bool:
+    """In the same words. Loops that write a retry prompt have no other name for what failed."""
+    is_open = call.outcome is None or told.get("part_kind") == "retry-prompt"
+    same = call.result is not None and same_json(told["content"], call.result.value)
+    return is_open and same and _outcome(told) == "retried"
+
+
+def _lacks_ending(step: Step) -> bool:
+    """Whether it has an error, and what the model was told of it or how the call ended is left out."""
     call = step.call
-    if not isinstance(call, ToolCall) or step.error is None:
+    if not isinstance(call, ToolCall) or step.error is None or call.call_id is None:
         return False
-    return call.call_id is not None and call.result is None and call.outcome in _HOW_THEY_END
+    return call.outcome in (None, "failed") if call.result is not None else call.outcome in _HOW_THEY_END

@@ -95,6 +95,24 @@ def test_a_loop_that_names_its_library_may_write_the_error_alone(
     assert (result.verdict, result.divergence) == ("reproduced", None)
 
 
+@pytest.mark.parametrize("outcome", [None, "failed", "retried"])
+@pytest.mark.parametrize("framework", ["own-loop", "pydantic-ai", "openai-agents"])
+def test_a_loop_may_write_error_and_words_of_what_it_told_in_a_retry_prompt(
+    framework: str, outcome: str | None
+) -> None:
+    told = json.loads(record(outcome, {"part_kind": "retry-prompt"})) | {"agent": {"framework": framework}}
+    told["steps"][1]["result"] = WORDS
+
+    result, _ = replayed(json.dumps(told).encode())
+
+    assert judge(parse_document(json.dumps(told).encode())).reasons == ()
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+
+    told["steps"][1]["result"] = "Something else."
+
+    assert replayed(json.dumps(told).encode())[0].verdict != "reproduced"
+
+
 @pytest.mark.parametrize("framework", ["pydantic-ai", "openai-agents"])
 def test_what_a_library_s_recorder_left_out_is_not_taken_from_messages(framework: str) -> None:
     told = json.loads(record(None, {})) | {"agent": {"framework": framework}, "recorder": {"version": "0.1.0"}}
