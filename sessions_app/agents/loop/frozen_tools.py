@@ -184,5 +184,7 @@ def validation_error(title: str, content: JsonValue) -> ValidationError:
 
 def _line(item: JsonValue) -> InitErrorDetails:
     item = item if isinstance(item, dict) else {"msg": str(item)}
-    error = PydanticCustomError(item.get("type", "value_error"), str(item.get("msg", "")))
-    return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))
+    error = PydanticCustomError(cast(Any, str(item.get("type", "value_error"))), str(item.get("msg", "")))
+    said = item.get("loc")
+    loc = tuple(each for each in said if isinstance(each, str | int)) if isinstance(said, list) else ()
+    return InitErrorDetails(type=error, loc=loc, input=item.get("input"))
