@@ -410,6 +410,8 @@ turn begins."""
 """The source formats of what a short script around an agent saves: the input stands beside the messages."""
 EMPTY_REQUEST = "empty_request"
 """Marks a model's step whose request was recorded, and has no message."""
+EMPTY_END = "empty_end"
+"""Marks a run of which it was recorded that it ended without any message."""
 WAITING = frozenset({"deferred", "unapproved"})
 """Outcomes of calls that were left open for somebody outside the run."""
 TOLD_TO_THE_MODEL = frozenset({"retried", "failed"})

@@ -768,17 +768,17 @@ def test_tokens_that_a_stream_counts_otherwise_than_its_step_are_judged_at_the_s
 
 
 @pytest.mark.parametrize(
-    ("asked", "is_told"),
+    ("asked", "words"),
     [
-        (ASKED, False),
-        ("ORD-5521", False),
-        ("A customer asks for help.", False),
-        ("WHERE IS ORD-5521?", True),
-        ("Where is ORD-5522?", True),
-        ("Where is ORD-5521? Hurry.", True),
+        (ASKED, None),
+        ("ORD-5521", None),
+        ("A customer asks for help.", "the input of the run is not in its first request"),
+        ("WHERE IS ORD-5521?", "the input of the run tells the prompt otherwise"),
+        ("Where is ORD-5522?", "the input of the run tells the prompt otherwise"),
+        ("Where is ORD-5521? Hurry.", "the input of the run tells the prompt otherwise"),
     ],
 )
-def test_an_input_that_tells_the_prompt_otherwise_is_named_and_blocks_nothing(asked, is_told):
+def test_an_input_that_tells_the_prompt_otherwise_is_named_and_blocks_nothing(asked, words):
     with in_two_steps() as provider:
         run = only_record(lambda: plain_loops.chat(provider.url, plain_loops.find_order)(ASKED))
 
@@ -786,7 +786,7 @@ def test_an_input_that_tells_the_prompt_otherwise_is_named_and_blocks_nothing(as
 
     requests = result.facts["proof"]["requests"]
     assert (result.verdict, requests["state"]) == ("reproduced", "proven")
-    assert requests["reason"] == ("the input of the run tells the prompt otherwise" if is_told else None)
+    assert requests["reason"] == words
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from sessions_app.core.history import History, extend, nodes
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, Payload, sha256_hex
 from sessions_app.core.run import (
+    EMPTY_END,
     EMPTY_REQUEST,
     USAGE_LIMITS,
     AgentInfo,
@@ -54,7 +55,8 @@ def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
     steps = tuple(_read_step(Fields(raw, f"steps[{i}]"), i + 1, resolve) for i, raw in enumerate(written))
     final = resolve.history(fields.slice("final"), "final")
     run = read_header(fields, resolve, prior=prior, steps=steps, final=final)
-    run = replace(run, extra={**run.extra, **resolve.unnamed_rows()})
+    empty_end = {EMPTY_END: True} if final is None and fields.child("final") is not None else {}
+    run = replace(run, extra={**run.extra, **empty_end, **resolve.unnamed_rows()})
     return with_words_of_failures(with_asking_answers(run))
 
 

@@ -27,7 +27,17 @@ from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import has_prompt_of_code, read_rewriting
-from sessions_app.core.run import EXCHANGES, SPANS, WAITING, ModelCall, Run, ToolCall, is_of_library_recorder
+from sessions_app.core.run import (
+    EMPTY_END,
+    EXCHANGES,
+    SPANS,
+    WAITING,
+    ModelCall,
+    Run,
+    Step,
+    ToolCall,
+    is_of_library_recorder,
+)
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
@@ -36,6 +46,7 @@ def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _prompts(run)
     yield from _saved_input(run)
     yield from _pasts(run)
+    yield from _empty_end(run)
     yield from _earlier_answers(run)
     yield from _instructions(run)
     yield from _model(run)
@@ -71,16 +82,27 @@ def _prompts(run: Run) -> Iterator[Reason]:
     """The replay begins with the input; a first request that holds another number of prompts was not made of it."""
     models = main_models(run)
     first = models[0][1].history if models else None
-    if not is_of_recorder(run) or run.input is None or first is None or run.deferred is not None:
+    if not is_of_recorder(run) or run.input is None or first is None:
         return
     before = run.prior.length if run.prior else 0
     added = [seen_message(node.message, step=0) for node in nodes(first) if node.length > before]
     is_reworded = has_prompt_of_code(run)
     prompts = sum(len(seen.parts_of("user-prompt")) for seen in added)
+    if run.deferred is not None:
+        yield from _prompt_beside_decisions(run, prompts, models[0][0])
+        return
     is_rewritten = is_reworded or prompts > 1 or len(first_requests(run)) > 1
     if added and (is_reworded or prompts != 1):
         message = "The first request does not hold the input as its one prompt."
         yield reason_at(run, "past_rewritten" if is_rewritten else "input_contradicts", message, models[0][0])
+
+
+def _prompt_beside_decisions(run: Run, prompts: int, step: Step) -> Iterator[Reason]:
+    """A run that is resumed may begin with a prompt of its own, beside what the calls gave along with their answers."""
+    given = sum(call.content is not None for each, call in run.tool_calls if each.index < step.index)
+    if prompts <= given:
+        message = "The run has an input, and its first request holds no prompt beside the answers it was resumed with."
+        yield reason_at(run, "input_contradicts", message, step)
 
 
 def _saved_input(run: Run) -> Iterator[Reason]:
@@ -100,6 +122,12 @@ def _pasts(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "past_contradicted", message, step)
             return
         before = call.history if call.response is not None else before
+
+
+def _empty_end(run: Run) -> Iterator[Reason]:
+    if EMPTY_END in run.extra and any(call.history is not None for _, call in main_models(run)):
+        message = "The run is said to have ended without any message, and its requests hold some."
+        yield reason_at_end(run, "past_contradicted", message)
 
 
 def _earlier_answers(run: Run) -> Iterator[Reason]:

@@ -507,7 +507,7 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
         "outcome": _outcome(played),
     }
     run = played.plan.run
-    steps = [] if "messages" in played.not_captured else played_steps(run)
+    steps = _comparable_steps(played)
     proof = Proof(same_steps=len(steps), parts=parts, outcome_kind=played.ending.kind, not_played=unplayed(run))
     went_on = found is not None and found.verdict == "ran_past_recording"
     if found is not None and proof.has_same_outcome is False:  # what else differs is what follows from the first
@@ -516,6 +516,16 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
         proof = up_to(proof, steps, found.step)
         proof = differing(proof, found.divergence) if found.verdict == "diverged" else proof
     return proof
+
+
+def _comparable_steps(played: Played) -> list[Step]:
+    """Up to the first request that was not captured, unless a later one holds its messages too."""
+    steps = played_steps(played.plan.run)
+    if "messages" not in played.not_captured:
+        return steps
+    unseen = (step.index for step, call in main_models(played.plan.run) if call.history is None)
+    first = next(unseen, 0)
+    return [step for step in steps if step.index < first]
 
 
 def _model(played: Played) -> Part:

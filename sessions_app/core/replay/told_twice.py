@@ -70,15 +70,17 @@ def conversation_told_otherwise(run: Run) -> str | None:
 
 
 def input_told_otherwise(run: Run) -> str | None:
-    """Of a function whose requests were heard as HTTP, where most words of its input are those of the prompt, in other
-    letters or beside others. What it makes of other arguments nobody knows."""
+    """Of a function whose requests were heard as HTTP, whether the prompt holds its input. Where most words of both are
+    the same, in other letters or beside others, it tells the prompt otherwise; what it made of others nobody knows."""
     if run.source_format != EXCHANGES or run.input is None or not run.input.is_text:
         return None
     prompts = [part.get("content") for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
     asked, prompt = str(run.input.value), "\n".join(text for text in prompts if isinstance(text, str))
     words, known = (set(re.findall(r"\w+", text.casefold())) for text in (asked, prompt))
+    if asked.strip() in prompt:
+        return None
     is_about_it = 2 * len(words & known) >= len(words | known) > 0
-    return "the input of the run tells the prompt otherwise" if is_about_it and asked.strip() not in prompt else None
+    return f"the input of the run {'tells the prompt otherwise' if is_about_it else 'is not in its first request'}"
 
 
 def state_told_otherwise(run: Run) -> str | None:
