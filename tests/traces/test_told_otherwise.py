@@ -1189,3 +1189,23 @@ def test_a_block_of_anthropic_that_is_not_the_call_beside_it_is_named(
     _, result = replayed_of(changed(whole, at, name, was, becomes if is_another else was))
 
     assert ("are told in two ways" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another
+
+
+@pytest.mark.parametrize(
+    ("variant", "name"), [("vercel-ai-v5", "ai.prompt.messages"), ("pydantic-ai-v6", "gen_ai.input.messages")]
+)
+@pytest.mark.parametrize("is_another", [False, True])
+def test_a_call_that_a_later_request_tells_with_another_id_is_named(variant: str, name: str, is_another: bool) -> None:
+    whole = list(Capture(CHOICE / variant / "order_lookup").spans)
+    at = max(range(len(whole)), key=lambda at: len(str(whole[at].attributes.get(name, ""))))
+    messages = json.loads(str(whole[at].attributes[name]))
+    parts = [part for message in messages for part in message.get("parts") or message["content"]]
+    call = next(part for part in parts if isinstance(part, dict) and part["type"] in ("tool-call", "tool_call"))
+    key = "id" if "id" in call else "toolCallId"
+    call[key] += "zq" if is_another else ""
+
+    _, result = replayed_of(_with(whole, at, name, json.dumps(messages)))
+
+    requests = result.facts["proof"]["requests"]
+    assert ("tells the id of a call otherwise than the one before it" in (requests["reason"] or "")) is is_another
+    assert (requests["state"] == "proven") is not is_another

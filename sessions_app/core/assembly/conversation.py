@@ -111,6 +111,8 @@ class _Spelled(NamedTuple):
     """The texts with the white space around them."""
     order: int = 0
     """The arguments of calls with their keys in order."""
+    ids: int = 0
+    """Of calls, where all of them have one. Some requests have others than the answers gave."""
 
 
 _NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=(), calls={}, other_results=None)
@@ -167,7 +169,7 @@ class Conversations:
             ended = _Known(
                 keys=(*keys, key),
                 texts=(*texts, text),
-                spelled=(*spelled, as_given._replace(roles=0)),
+                spelled=(*spelled, as_given._replace(roles=0, ids=0)),
                 history=History(history, response),
                 ids=calls,
             )
@@ -285,7 +287,7 @@ class Conversations:
         identity = tuple(map(id, turn.messages))
         known = self._known_turns.get(identity)
         if known is None:
-            spelled = _Spelled(self._roles(turn.messages), self._space(turn), self._order(turn))
+            spelled = _Spelled(self._roles(turn.messages), self._space(turn), self._order(turn), self._ids(turn))
             numbers = self._key(turn), self._text(turn), spelled
             known = self._known_turns[identity] = (turn, numbers)
         return known[1]
@@ -311,6 +313,10 @@ class Conversations:
         """A text, as a number is made of values whatever the order of their keys."""
         given = [compact_json(comparable(arguments_in(call.arguments))).decode() for call in turn.calls()]
         return self._number(["arguments", *given]) if given else 0
+
+    def _ids(self, turn: Turn) -> int:
+        ids = [call.call_id for call in turn.calls()]
+        return self._number(["ids", *ids]) if ids and None not in ids else 0
 
     def _roles(self, messages: Sequence[ChatMessage]) -> int:
         """As they are spelled, each once for messages that follow on each other; 0 where none is."""
@@ -353,6 +359,7 @@ _WORDS = (
     "the role of a message",
     "white space around a message",
     "the order of keys in the arguments of a call",
+    "the id of a call",
 )
 
 
