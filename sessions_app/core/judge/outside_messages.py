@@ -121,10 +121,9 @@ def _who_put_it(step: Step) -> str:
 
 
 def _refused_by_hooks(run: Run) -> Iterator[Reason]:
-    """Of answers with calls and of requests: between two answers the loop makes one request."""
-    for (asking, before), (step, call) in pairwise(main_models(run)):
-        added = (call.history.length if call.history else 0) - (before.history.length if before.history else 0)
-        if _is_refused_whole(run, asking, call) or added > 2:
+    """An answer with calls, or the request behind it."""
+    for (asking, _), (step, call) in pairwise(main_models(run)):
+        if _is_refused_whole(run, asking, call):
             message = f"The request of {step_name(step)} holds a message that code outside of the loop put there."
             yield reason_at(run, "message_from_code", message, step)
             return
