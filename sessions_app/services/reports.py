@@ -95,6 +95,7 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
         started_at=replay.claimed_at,
         output=output,
         matches_original=_has_same_outcome(replay),
+        not_matched=_of_outcome(replay) or "not compared",
         tool_calls=replay.produced_run.tool_call_count if replay.produced_run else 0,
         error=_error(replay),
         replay_id=replay.replay_id,
@@ -125,6 +126,12 @@ def _has_same_outcome(replay: Replay) -> bool | None:
     """None where the outcomes were not compared."""
     proof = read_proof(replay.facts.get("proof"))
     return None if proof is None else proof.has_same_outcome
+
+
+def _of_outcome(replay: Replay) -> str | None:
+    """As the proof has it."""
+    proof = read_proof(replay.facts.get("proof"))
+    return STATE_WORDS[proof.outcome.state] if proof else None
 
 
 def _error(replay: Replay) -> str | None:

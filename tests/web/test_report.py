@@ -382,14 +382,32 @@ def test_the_next_thing_to_do_is_a_link_where_the_report_names_it():
     ]  # fmt: skip
 
 
-def test_what_cannot_be_compared_is_one_sentence_and_no_row_of_the_proof(shop, bob):
+def test_what_cannot_be_compared_is_a_row_of_the_proof_with_its_reason(shop, bob):
     part = Part(state="not_comparable", reason="no state was recorded")
     replay = finished(shop, facts={**FACTS, "proof": make_proof(1, outcome=part).to_json()})
 
     page = page_of(bob, replay)
 
-    assert "Not comparable: outcome (no state was recorded)." in " ".join(re.sub(r"<[^>]+>", "", page).split())
-    assert "not comparable" not in match(r'<table class="plain proof">(.*?)</table>', page)
+    table = match(r'<table class="plain proof">(.*?)</table>', page)
+    rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)]
+    assert len(rows) == 7
+    assert rows[-1] == "outcome not comparable no state was recorded"
+
+
+def test_equal_outcomes_that_cannot_be_compared_are_not_said_to_be_the_same(shop, bob):
+    """The table of attempts says of them what the proof says."""
+    run = load_record(shop, run_id="a", steps=[tool_step()])
+    made = load_record(shop, run_id="made", origin="replay", steps=[tool_step()])
+    part = Part(state="not_comparable", reason="nobody knows the instructions")
+    limit = {"step": 2, "code": "x", "reason": "Nobody knows the instructions.", "fix": None}
+    facts = {**FACTS, "proof": make_proof(1, outcome=part).to_json(), "limit": limit}
+
+    page = page_of(bob, make_replay(run, produced_run=made, verdict="unknown_from_step", facts=facts))
+
+    outcome = match(r'<table class="plain ends-of-both">(.*?)</table>', page)
+    assert "the same text, not comparable" in outcome
+    assert '<span class="soft">not comparable</span>' in match(r'<table class="plain attempts">(.*?)</table>', page)
+    assert "agent: rebuilt" not in page
 
 
 def test_attempts_that_are_not_over_are_named_below_those_that_are(shop, bob):

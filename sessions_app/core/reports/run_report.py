@@ -53,6 +53,8 @@ class Attempt:
     output: Payload | None = None
     matches_original: bool | None = False
     """None where the outcomes could not be compared."""
+    not_matched: str = "not compared"
+    """What is said where they could not."""
     tool_calls: int = 0
     error: str | None = None
     replay_id: str | None = None

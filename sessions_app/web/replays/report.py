@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,33 +51,43 @@ class Nearest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pair:
-    """One thing that recording and replay both have. Whether they are equal is what the proof says."""
+    """One thing that recording and replay both have."""
 
     what: str
     original: str | None
     replayed: str | None
+    proof: str = STATE_WORDS["proven"]
+    """Whether it counts that they are equal."""
+
+    @property
+    def equal_words(self) -> str:
+        """Empty where they are not equal."""
+        if self.original != self.replayed:
+            return ""
+        return "the same" if self.proof == STATE_WORDS["proven"] else f"the same text, {self.proof}"
 
 
 def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
     facts = replay.facts
     proof = proof_rows(report.replay.proof) if report.replay else []
+    pairs = _pairs(replay, report)
     return {
         **fork_context(project, replay, report.replay.fork if report.replay else None),
         "report": report,
         "css": _GOLDEN_CSS[report.golden.result] if report.golden else verdict_css(replay),
         "reads_run": replay.verdict == "reproduced" and not is_fork(replay),
-        "pairs": _pairs(replay, report),
+        "pairs": pairs,
         "next_words": linked_words(_next_action(report.next_action, replay), _ways(project, replay)),
         "has_proof": bool(proof),
-        "proof": [row for row in proof if row[1] != _NOT_COMPARABLE],
-        "not_comparable": [row for row in proof if row[1] == _NOT_COMPARABLE],
+        "proof": proof,
+        "told_parts": len({attempt.ran for attempt in report.attempts}) > 1,
         "parts": report.replay.parts if report.replay else None,
         "unfinished": _unfinished(replay),
         "sources": _sources(facts),
         "facts": facts,
         "budget": [{"row": row, "word": BUDGET_WORDS[row.state]} for row in report.budget],
         "is_all_pinned": all(row.state == "pinned" for row in report.budget),
-        "difference": _difference(replay),
+        "difference": None if _is_outcome(replay, pairs) else _difference(replay),
         "asked_for": facts.get("asked_for"),
         "asked_arguments": spelled.compact(spelled.of_value((facts.get("asked_for") or {}).get("arguments"))),
         "nearest": _nearest(facts),
@@ -89,9 +99,6 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "forks_link": run_page("forks", project, replay.run),
         "agent": agent_of(replay),
     }
-
-
-_NOT_COMPARABLE = STATE_WORDS["not_comparable"]
 
 
 def linked_words(text: str, ways: Mapping[str, str | None]) -> list[tuple[str, str | None]]:
@@ -166,10 +173,17 @@ def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
         return []
     output = describe(told.output) if told.output else produced.error_preview
     original = describe(report.output) if report.output else replay.run.error_preview
+    state = STATE_WORDS[told.proof.outcome.state if told.proof and not told.fork else "proven"]
     return [
-        Pair(what="outcome", original=original, replayed=output),
+        Pair(what="outcome", original=original, replayed=output, proof=state),
         Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count)),
     ]
+
+
+def _is_outcome(replay: Replay, pairs: Sequence[Pair]) -> bool:
+    """Whether what differs first is what both came to, which is told already."""
+    found = replay.shown_divergence or {}
+    return any((pair.original, pair.replayed) == (found.get("recorded"), found.get("replayed")) for pair in pairs)
 
 
 def _unfinished(replay: Replay) -> list[Replay]:
