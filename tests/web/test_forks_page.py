@@ -1,5 +1,6 @@
 """The page of a fork, the forks of a run as tree and table, and their words in lists and reports."""
 
+import html
 import json
 import re
 from typing import Any
@@ -129,9 +130,12 @@ def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven
     assert told in match(r'<p class="verdict-words">(.*?)</p>', page)
     assert 'class="report-verdict verdict-unproven"' in page
     assert re.search(r'class="verdict-words"><svg[^>]*><use href="[^"]*#check"', page)
-    for text in [page, forks_of(bob, parent), *(bob.get(each).content.decode() for each in places)]:
+    for text in [page, *(bob.get(each).content.decode() for each in places)]:
         assert f"<span>expectation met{words}</span>" in text
         assert "<span>expectation met</span>" not in text
+    table = match(r'<table class="fork-table">(.*?)</table>', forks_of(bob, parent))
+    assert "state-partial" in table
+    assert reason in table
     row = match(
         r'cell" class="r-state">(.*?)<td role="cell" class="r-run">', bob.get("/p/shop/replays").content.decode()
     )
@@ -173,8 +177,10 @@ def test_an_expectation_that_was_not_judged_is_told_with_its_reason(parent, bob,
 
     replay = make_unproven(parent, "code_not_run", expectation_met=None, verdict=verdict)
 
-    for text in [page_of(bob, replay), forks_of(bob, parent)]:
-        assert f"<span>expectation {words}</span>" in text
+    assert f"<span>expectation {words}</span>" in page_of(bob, replay)
+    listed = forks_of(bob, parent)
+    assert "<span>expectation not judged</span>" in listed
+    assert "it depends on code that did not run" in listed
     assert words in report_of(bob, replay, "txt")
 
 
@@ -352,7 +358,7 @@ def test_the_table_shows_change_outcome_divergence_and_sources(shop, parent, bob
     assert "three columns" not in table
 
 
-def test_a_reproduced_run_offers_three_columns(shop, parent, bob):
+def test_a_reproduced_run_can_be_ticked_beside_a_fork(shop, parent, bob):
     attempt = load_record(shop, run_id="parent_replay_1", session_id="chat_1", origin="replay", steps=[tool_step()])
     Replay.objects.create(
         project=shop,
@@ -367,8 +373,22 @@ def test_a_reproduced_run_offers_three_columns(shop, parent, bob):
 
     page = forks_of(bob, parent)
 
-    assert "/p/shop/diff/parent...parent_replay_1?third=forked" in page
-    assert "Attempts to reproduce it" in page
+    ticked = re.findall(r'name="with"\s+value="(\w+)"', page)
+    assert ticked == ["forked", "parent_replay_1"]
+    assert "three columns" not in page
+
+
+def test_a_fork_in_the_table_says_its_hypothesis_and_what_it_waits_for(shop, parent, bob):
+    order = {"at_step": 3, "changes": [], "hypothesis": "It asks again.", "expect": {"contains": "again"}}
+    stop = {"kind": "tool", "step": 4, "name": "lookup_order", "why": "unknown"}
+    make_fork(parent, order=order, verdict="unknown_from_step", stopped_at=stop, expectation_met=None)
+
+    table = match(r'<table class="fork-table">(.*?)</table>', forks_of(bob, parent))
+    words = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", table)).split())
+
+    assert "It asks again." in words
+    assert "needs the answer of lookup_order (step 4)" in words
+    assert 'not finished the outcome contains "again"' in words
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from sessions_app.core.fork.expected_words import why_unproven
 from sessions_app.core.fork.words import describe
-from sessions_app.models import Project, Replay, Run
+from sessions_app.models import Project, Replay
 from sessions_app.models.replays import FORK_MODES, ReplayMode
 from sessions_app.queries.forks import ForkRow
 from sessions_app.services.fork_facts import samples_of
@@ -29,8 +30,6 @@ class ShownFork:
     diff_address: str | None
     """With its parent, at the step where it took another course."""
     run_address: str | None
-    three_address: str | None
-    """Recorded, reproduced and forked side by side; None unless the run was replayed."""
     expectation: str | None
     """Key of the state; None where nothing is expected, or it has not ended."""
     sources: tuple[tuple[str, int], ...]
@@ -58,14 +57,29 @@ class ShownFork:
         return samples.words if samples else self.row.outcome
 
     @property
+    def needs(self) -> str:
+        """What it waits for; empty where it does not."""
+        stopped = self.replay.stopped_at
+        if not stopped or not self.replay.waits_for_answer:
+            return ""
+        answer = "the model's answer" if stopped["kind"] == "model" else f"the answer of {stopped['name']}"
+        return f"needs {answer} (step {stopped['step']})"
+
+    @property
+    def why_unproven(self) -> str:
+        """Of one that was judged; empty where its outcome follows from the change."""
+        source = self.replay.unproven_source
+        return why_unproven(source) if source and self.expectation else ""
+
+    @property
     def words(self) -> str:
         """The change in one line."""
         return "; ".join(self.changes) or (self.row.hypothesis if self.row.replay.mode != ReplayMode.CODE else "")
 
 
-def shown_forks(project: Project, run: Run, rows: Sequence[ForkRow], reproduced: Run | None) -> list[ShownFork]:
-    """In the order of the rows; `reproduced` is what a replay of the run itself produced."""
-    return [_shown(project, run, row, reproduced) for row in rows]
+def shown_forks(project: Project, rows: Sequence[ForkRow]) -> list[ShownFork]:
+    """In the order of the rows."""
+    return [_shown(project, row) for row in rows]
 
 
 def as_tree(forks: Sequence[ShownFork]) -> list[ShownFork]:
@@ -79,7 +93,7 @@ def as_tree(forks: Sequence[ShownFork]) -> list[ShownFork]:
     return top
 
 
-def _shown(project: Project, run: Run, row: ForkRow, reproduced: Run | None) -> ShownFork:
+def _shown(project: Project, row: ForkRow) -> ShownFork:
     made = row.run
     return ShownFork(
         row=row,
@@ -87,7 +101,6 @@ def _shown(project: Project, run: Run, row: ForkRow, reproduced: Run | None) -> 
         what=short_title_of(row.replay),
         diff_address=_diff(project, row),
         run_address=run_address(made, project) if made else None,
-        three_address=_three(project, run, reproduced, made),
         expectation=_expectation(row),
         sources=tuple(row.sources.items()),
     )
@@ -105,12 +118,6 @@ def _diff(project: Project, row: ForkRow) -> str | None:
     address = reverse("diff", args=[project.slug, row.parent_run_id, row.run.run_id])
     step = (row.divergence or {}).get("step")
     return f"{address}?step={step}" if step else address
-
-
-def _three(project: Project, run: Run, reproduced: Run | None, made: Run | None) -> str | None:
-    if reproduced is None or made is None:
-        return None
-    return three_columns(project, run.run_id, reproduced.run_id, made.run_id)
 
 
 def three_columns(project: Project, left: str, right: str, third: str) -> str:

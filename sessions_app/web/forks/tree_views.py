@@ -35,8 +35,7 @@ def forks(request: HttpRequest, project: Project, session_id: str) -> HttpRespon
 
 def _context(request: HttpRequest, project: Project, run: Run) -> dict[str, Any]:
     rows, attempts = fork_rows(run), _attempts(run)
-    made = [attempt.produced_run for attempt in attempts if attempt.verdict == "reproduced" and attempt.produced_run]
-    shown = shown_forks(project, run, rows, made[0] if made else None)
+    shown = shown_forks(project, rows)
     return {
         "project": project,
         "section": "sessions",
