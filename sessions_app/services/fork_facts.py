@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from sessions_app.core.fork.expected_words import Unproven
 from sessions_app.core.fork.report import ForkedStep, ForkFacts, Samples
 from sessions_app.core.fork.words import describe
 from sessions_app.core.run import Run as RecordedRun
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES, ReplayMode
 from sessions_app.queries.forks import expectation_of
@@ -25,7 +27,7 @@ def fork_facts(replay: Replay, run: RecordedRun) -> ForkFacts | None:
         expected=expected.words if expected else None,
         unmet=expected.unmet if expected else "",
         met=replay.expectation_met,
-        unproven_source=replay.unproven_source,
+        unproven_source=replay.unproven_source or written_outcome(replay),
         seen=(replay.facts.get("expectation") or {}).get("seen"),
         steps=forked_steps(replay),
         asked=_asked(replay),
@@ -39,6 +41,16 @@ def _idle_rules(replay: Replay) -> tuple[str, ...]:
     return () if replay.facts.get("sources", {}).get("rule") else rules
 
 
+def written_outcome(replay: Replay) -> Unproven | None:
+    """`by_hand` or `rule`, where the order of a fork itself says what it came to; also where nothing was expected."""
+    if replay.produced_run is None or replay.verdict not in ("diverged", "reproduced"):
+        return None
+    new = replay.produced_run.steps[(replay.order.get("at_step") or 1) - 1 :]
+    last = next((row.source for row in reversed(new) if row.kind == "model"), None)
+    written: dict[str, Unproven] = {"by_hand": "by_hand", "rule": "rule"}
+    return written.get(last or "")
+
+
 def forked_steps(replay: Replay) -> tuple[ForkedStep, ...]:
     """The steps from the fork's own on, each with where its answer came from."""
     if replay.produced_run is None:
@@ -46,8 +58,17 @@ def forked_steps(replay: Replay) -> tuple[ForkedStep, ...]:
     first = (replay.facts.get("started_from") or {}).get("step") or replay.order.get("at_step") or 1
     rows = replay.produced_run.steps[first - 1 :][:STEPS]
     taken = {link["step"]: (link["run_id"], link["from_step"]) for link in replay.facts.get("links") or []}
-    return tuple(
-        ForkedStep(index=row.index, name=row.name, source=row.source, taken_from=taken.get(row.index)) for row in rows
+    return tuple(_step(row, row.source, taken.get(row.index)) for row in rows)
+
+
+def _step(row: StepSummary, source: str, taken_from: tuple[str, int] | None = None) -> ForkedStep:
+    return ForkedStep(
+        index=row.index,
+        name=row.name,
+        source=source,
+        taken_from=taken_from,
+        arguments=row.arguments_preview or "",
+        error=row.error_preview or "" if row.has_error else None,
     )
 
 
@@ -58,9 +79,7 @@ def steps_answered(replay: Replay) -> tuple[ForkedStep, ...]:
         return ()
     sources = _WHILE_RUNNING.get(ReplayMode(replay.mode), {})
     rows = [row for row in replay.content.steps if row.kind in ("model", "tool")][: replay.progress_done]
-    return tuple(
-        ForkedStep(index=row.index, name=row.name, source=sources.get(row.kind, "recorded")) for row in rows[-STEPS:]
-    )
+    return tuple(_step(row, sources.get(row.kind, "recorded")) for row in rows[-STEPS:])
 
 
 _WHILE_RUNNING = {ReplayMode.CODE_AND_TOOLS: {"tool": "own_code"}, ReplayMode.LIVE: {"model": "live"}}

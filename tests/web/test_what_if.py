@@ -7,7 +7,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
+from sessions_app.web.forks.what_if_words import headline
 from tests.web.browsing import arrive, press
 from tests.web.forked import make_fork, make_waiting
 from tests.web.making import client_of, make_user
@@ -104,7 +105,37 @@ def test_what_came_of_it_stands_beside_what_was_recorded(bob, run):
 
     assert "recorded what if" in words
     assert "by hand" in words
-    assert words.index("Which order?") > words.index("lookup_order")
+    assert "The outcome was written by hand" not in words
+    assert words.rindex("Which order?") > words.index("lookup_order")
+
+
+def test_a_result_says_in_one_line_what_the_change_did_and_what_that_proves(bob, run):
+    steps = [model_step(1), tool_step("lookup_order", result=[], source="by_hand"), model_step(3, source="by_hand")]
+    made = load_record(run.project, run_id="made", session_id="m", origin="fork", output="It is 747.", steps=steps)
+    run.output_preview = "It is 828."
+    run.save()
+    order = {"at_step": 2, "changes": [{"kind": "tool_result", "step": 2, "value": []}]}
+    fork = make_fork(run, order=order, expectation_met=None, produced_run=made)
+
+    told = text_of(page_of(bob, run, 2, fork.replay_id))
+
+    assert "With the answer []: 828 → 747 The outcome was written by hand: it proves nothing about the agent." in told
+    assert "diverged" not in told
+
+
+@pytest.mark.parametrize(
+    ("change", "recorded", "ends", "words"),
+    [
+        ({"value": {"a": 1, "b": 3}}, '{"a": 1, "b": 2}', ("It is 2.", "It is 3."), "With b 3: 2 → 3"),
+        ({"value": []}, '{"a": 1}', ("Yes.", "Yes."), "With the answer []: the same outcome"),
+        ({"value": {"a": 1}}, None, ("One two.", "Never."), 'With the answer {"a": 1}: One two → Never'),
+        ({"kind": "model_answer"}, None, ("", "Done."), "With this answer: no outcome → Done"),
+    ],
+)
+def test_the_headline_names_the_edited_fields_and_the_words_that_differ(change, recorded, ends, words):
+    original, made = (Run(output_preview=text) for text in ends)
+
+    assert headline({"kind": "tool_result", "step": 2, **change}, recorded, original, made) == words
 
 
 def test_the_head_of_the_session_lists_the_fork_without_a_reload(bob, run):

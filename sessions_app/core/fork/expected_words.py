@@ -80,16 +80,17 @@ def with_source(words: str, source: Unproven | None) -> str:
 
 def met_but_proves_nothing(source: Unproven) -> str:
     """Of a fork that ended as expected."""
-    return f"{_ENDED[True]}, but {_proves_nothing(source)}".capitalize()
+    return f"{_ENDED[True]}, but {proves_nothing(source)}".capitalize()
 
 
 def unproven_json(source: Unproven | None) -> JsonObject | None:
     """Why the outcome proves nothing, whether it is the expected one or not; None where it follows from the change."""
     if source is None:
         return None
-    sentence = _NOT_JUDGED if source == "code_not_run" else _proves_nothing(source)
+    sentence = _NOT_JUDGED if source == "code_not_run" else proves_nothing(source)
     return {"code": source, "sentence": sentence.capitalize()}
 
 
-def _proves_nothing(source: Unproven) -> str:
+def proves_nothing(source: Unproven) -> str:
+    """Of any fork whose outcome does not follow from its change."""
     return f"{_BUT[source]}: it proves nothing about the agent"

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from sessions_app.core.clipping import shortened
 from sessions_app.core.fork.expected_words import (
+    UNPROVEN,
     Unproven,
     ended_in_words,
     met_but_proves_nothing,
     met_in_words,
+    proves_nothing,
     unproven_json,
 )
 from sessions_app.core.payload import JsonObject
@@ -28,6 +30,10 @@ class ForkedStep:
     source: str
     taken_from: tuple[str, int] | None = None
     """Run id and step of the recorded answer that stands in for one of its own."""
+    arguments: str = ""
+    """As lists show them."""
+    error: str | None = None
+    """What it failed with; empty where that was not recorded."""
 
     @property
     def words(self) -> str:
@@ -166,7 +172,8 @@ def fork_in_words(
         return f"Same course: the same {_steps(proof.same_steps)} and the same {kind} as without the change"
     if verdict == "reproduced":
         return "No different course was seen; the outcome was not compared"
-    return f"{'Different course' if fork.changes else 'Continued'}: ended {_ending(kind)} after {_steps(steps)}"
+    ended = f"{'Different course' if fork.changes else 'Continued'}: ended {_ending(kind)} after {_steps(steps)}"
+    return f"{ended}; {proves_nothing(fork.unproven_source)}" if fork.unproven_source in UNPROVEN else ended
 
 
 def _judged(fork: ForkFacts) -> str:

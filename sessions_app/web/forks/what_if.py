@@ -18,12 +18,14 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from sessions_app.core.fork.expected_words import UNPROVEN, proves_nothing
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES, ReplayState
 from sessions_app.queries.access import has_role
 from sessions_app.queries.replays import replay_by_id
 from sessions_app.services.fork_checks import Parent
+from sessions_app.services.fork_facts import written_outcome
 from sessions_app.web.access import project_page
 from sessions_app.web.badges import expectation_of
 from sessions_app.web.forks.batch import errors_of, gone_words, queue_forks, wanted_forks
@@ -35,9 +37,11 @@ from sessions_app.web.forks.page import foretold, form_context
 from sessions_app.web.forks.recorded import Recorded
 from sessions_app.web.forks.report import asked_for
 from sessions_app.web.forks.sampling import live_context
+from sessions_app.web.forks.what_if_words import headline, parsed
 from sessions_app.web.form_keys import form_token
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
+from sessions_app.web.render.changes import Field, field_of
 from sessions_app.web.replays.answer_forms import answer_form
 from sessions_app.web.replays.stops import stop_context
 from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of
@@ -209,6 +213,14 @@ class Pair:
     address: str
 
     @property
+    def field(self) -> Field | None:
+        """Both answers by words, where both sides have one and they differ."""
+        if self.left is None or self.right is None or self.is_same or self.left.has_error or self.right.has_error:
+            return None
+        left, right = parsed(self.left.result_preview), parsed(self.right.result_preview)
+        return None if left is None or right is None else field_of("result", left, right)
+
+    @property
     def is_same(self) -> bool:
         return self.left is not None and self.right is not None and _said(self.left) == _said(self.right)
 
@@ -229,6 +241,7 @@ def _result(project: Project, desk: Desk, replay: Replay) -> dict[str, Any]:
         "made": made,
         "asked": asked_for(replay),
         "expectation": expectation_of(replay.expectation_met, replay.unproven_source),
+        **_told(desk, replay, rows),
         "is_live": not replay.is_over and replay.state != ReplayState.PAUSED,
         "rows": rows[:ROWS],
         "more": len(rows) > ROWS,
@@ -237,6 +250,22 @@ def _result(project: Project, desk: Desk, replay: Replay) -> dict[str, Any]:
     }
     form = {"form": answer_form(waiting["stop"].kind)} if waiting else {}
     return waiting | form | {"what_if": _links(desk) | shown}
+
+
+def _told(desk: Desk, replay: Replay, rows: list[Pair]) -> dict[str, Any]:
+    """The result in one line, once there is one; why it proves nothing; whether the last step tells the outcome."""
+    made, changes = replay.produced_run, replay.order.get("changes") or []
+    if made is None or replay.verdict not in ("diverged", "reproduced") or not changes:
+        return {}
+    source = replay.unproven_source or written_outcome(replay)
+    recorded = rows[0].left.result_preview if rows and rows[0].left else None
+    left, right = (rows[-1].left, rows[-1].right) if rows else (None, None)
+    ends = (desk.place.run.output_preview, made.output_preview)
+    return {
+        "headline": headline(changes[0], recorded, desk.place.run, made),
+        "proves_nothing": proves_nothing(source).capitalize() if source in UNPROVEN else "",
+        "is_end_told": ends == (left and left.result_preview, right and right.result_preview),
+    }
 
 
 def _pairs(project: Project, desk: Desk, made: Run) -> list[Pair]:
