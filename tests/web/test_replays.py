@@ -68,6 +68,19 @@ def test_an_open_replay_shows_counted_steps_and_asks_again(shop, bob):
     assert 'data-key="Shift+X"' in page
 
 
+def test_a_step_that_failed_then_is_told_as_failed_while_the_replay_runs(shop, bob):
+    failed = tool_step("book_room", result=None, error={"type": "HTTPError", "message": "502 Bad Gateway"})
+    run = load_record(shop, steps=[model_step(1), tool_step("find_room"), failed])
+    replay = make_replay(run, state="running", progress_done=3, progress_total=4)
+
+    page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+
+    newest, before, _ = re.findall(r'<li><span class="num">.*?</li>', page)
+    assert "502 Bad Gateway" in match(r'<span class="wrong">(.*?)</span>', newest)
+    assert "book_room" in newest
+    assert "wrong" not in before
+
+
 @pytest.mark.parametrize(
     ("state", "words"), [("claimed", "Continuing after step 2"), ("running", "Replaying step 3 of 5")]
 )
