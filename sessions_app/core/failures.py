@@ -59,17 +59,16 @@ def _shape(error: ErrorInfo) -> str:
 
 
 def signs_of(*, status: str, error: str | None, anomalies: Iterable[Anomaly]) -> tuple[str, ...]:
-    """What went wrong, without what is of one run alone; empty for a run that did not fail. What may be as it was
-    meant, such as a call that was made twice, is no sign."""
+    """What went wrong, without what is of one run alone; empty for a run that did not fail."""
     found = list(anomalies)
-    wrong = {_alike(_kind(each)) for each in found if _went_wrong(each)}
+    wrong = {_alike(_kind(each)) for each in _foremost(found)}
     ended = status == "error" and not any(each.code == "no_answer" for each in found)
     return tuple(sorted(wrong | ({_alike(error or "An error ended the run")} if ended else set())))
 
 
 def headline(*, error: str | None, anomalies: Iterable[Anomaly]) -> str:
     """What went wrong in a run, as people read it: the error, or what went wrong although it ended well."""
-    return error or " · ".join(dict.fromkeys(_kind(each) for each in anomalies if _went_wrong(each)))
+    return error or " · ".join(dict.fromkeys(_kind(each) for each in _foremost(anomalies)))
 
 
 def without_values(text: str) -> str:
@@ -77,12 +76,21 @@ def without_values(text: str) -> str:
     return _alike(text)
 
 
-def _went_wrong(anomaly: Anomaly) -> bool:
-    return anomaly.level == "warning" and not anomaly.weight
+def _foremost(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
+    """The warnings; those that may be as they were meant, such as of a call that was made twice, only by themselves."""
+    warnings = [each for each in anomalies if each.level == "warning"]
+    least = min((each.weight for each in warnings), default=0)
+    return [each for each in warnings if each.weight == least]
 
 
 _KINDS = {
     "other_identity": (r"(.+?) was called with (user|tenant)_id .*", r"\1 was called for a different \2"),
+    "unnamed_id": (r"(.+?) acted on .*", r"\1 acted on an id that nobody named"),
+    "other_id": (r"(.+?) acted on .*", r"\1 acted on another id than the question names"),
+    "duplicate_call": (r"(Duplicate call: \S+) .*", r"\1"),
+    "one_of_many": (r"(.+?) of .*? answered (\S+) .*", r"\1 answered \2 in one of many calls"),
+    "no_source": (r"(.+?) found nothing.*", r"\1 found nothing, and the answer has no other source"),
+    "other_total": (r"The answer gives a total of .*", "The answer gives a total that its list does not make"),
     "other_sum": (r"(.+?) was called with (\S+) .*", r"\1 was called with a different \2 than before"),
 }
 """Anomalies whose words are about the values of one run."""

@@ -83,6 +83,13 @@ def test_many_calls_are_a_note_where_none_was_made_again_without_a_reason(last, 
     assert [a.level for a in find_anomalies(run) if a.code == "many_tool_calls"] == [level]
 
 
+def test_the_number_of_calls_is_told_last():
+    again = [tool("pay", {"id": n}, {"payment": f"p_{n}"}) for n in (*range(10), 0)]
+
+    assert codes(find_anomalies(make_run(model(), *again))) == ["duplicate_call", "many_tool_calls"]
+    assert codes(find_anomalies(make_run(model(duration_ms=40_000.0), *calls(11)))) == ["slow_step", "many_tool_calls"]
+
+
 def test_structured_output_is_no_tool_call():
     run = make_run(model(), *calls(10), tool("final_result", {}, is_output=True))
 
@@ -833,6 +840,78 @@ def test_an_id_that_nobody_named_is_found():
     message = "close_account acted on c_21, which nobody named; the question names c_12"
     assert found("unnamed_id", run) == [(message, (3,))]
     assert first_odd_step(find_anomalies(run)) == 3
+
+
+def test_ids_are_spelled_as_they_were_recorded():
+    run = asked("Close C-12.", tool("close_account", {"customer": "C-21"}, {"ok": True}))
+
+    message = "close_account acted on C-21, which nobody named; the question names C-12"
+    assert found("unnamed_id", run) == [(message, (2,))]
+
+
+def guest(charged: str, *more: Step, **fields) -> Run:
+    find = tool("find_guest", {"room": "412"}, {"guest_id": "g_412", "name": "Irene"})
+    charge = tool("list_charges", {"guest_id": charged}, [{"amount": 61.5}])
+    return make_run(model(), find, *more, charge, model(), input=payload("Charge room 412."), **fields)
+
+
+def test_the_digits_of_an_id_that_a_tool_gave_in_another_order_are_found():
+    message = "list_charges acted on g_214, which nobody named; g_412 was given before"
+
+    assert found("unnamed_id", guest("g_214")) == [(message, (3,))]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        guest("g_412"),
+        guest("g_215"),
+        guest("h_214"),
+        guest("g_214", tool("find_guest", {"room": "214"}, {"guest_id": "g_214"})),
+        guest("g_214", tool("list_charges", {"guest_id": "g_142"}, [])),
+        guest("g_214", instructions="Guest 214 pays for all."),
+        make_run(*[tool("copy", {"table": f"t_{n:02}"}, {"table": f"t_{n:02}"}) for n in range(22)], model()),
+    ],
+    ids=["given", "other digits", "other prefix", "given too", "a row", "instructions", "of the same tool"],
+)
+def test_an_id_that_is_not_that_of_a_tool_with_its_digits_turned_is_in_order(run):
+    assert found("unnamed_id", run) == []
+
+
+CREDIT = "Customer C-2041 got a broken lamp. Please give her store credit."
+HITS = [{"customer_id": "C-2041", "name": "Maria Keller"}, {"customer_id": "C-2014", "name": "Mario Keller"}]
+
+
+def credited(customer: str, answer: str, *more: Step, question: str = CREDIT, before: str = "C-2041") -> Run:
+    search, read = tool("search_customers", {"query": "Keller"}, HITS), tool("get_customer", {"customer_id": before})
+    credit = tool("issue_credit", {"customer_id": customer, "amount": 64.95}, {"ok": True})
+    return make_run(model(), search, read, credit, *more, model(), input=payload(question), output=payload(answer))
+
+
+def test_an_act_on_another_than_the_question_and_the_answer_speak_of_is_found():
+    run = credited("C-2014", "Maria Keller now has 64.95 of store credit.")
+
+    message = "issue_credit acted on C-2014; the question and the answer speak of C-2041"
+    assert found("other_id", run) == [(message, (4,))]
+    assert first_odd_step(find_anomalies(run)) == 4
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        credited("C-2041", "Maria Keller now has 64.95 of store credit."),
+        credited("C-2014", "Mario Keller now has 64.95 of store credit for Maria Keller's lamp."),
+        credited("C-2014", "C-2014 has it, for Maria Keller."),
+        credited("C-2014", "Done."),
+        credited("C-2014", "Maria Keller now has it.", question=f"{CREDIT} Her husband is C-2014."),
+        credited("C-2014", "Maria Keller now has it.", before="C-2014"),
+        credited("C-2014", "Maria Keller now has it.", tool("remind", {"customer_id": "C-2099"})),
+        credited("C-2015", "Maria Keller now has it."),
+    ],
+    ids=["the same", "named", "its id named", "of neither", "asked for", "looked at before", "a row", "not told"],
+)
+def test_an_act_on_another_that_the_answer_speaks_of_or_that_is_one_of_a_row_is_in_order(run):
+    assert found("other_id", run) == []
 
 
 @pytest.mark.parametrize(

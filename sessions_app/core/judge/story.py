@@ -34,6 +34,7 @@ from sessions_app.core.run import (
 
 def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
     """How long, the call made most often, how it ended, and where to look first."""
+    anomalies = list(anomalies)
     odd, failures = first_odd_step(anomalies), _failures_in_words(run)
     parts = [
         count(len(counted_steps(run)), "step"),
@@ -41,8 +42,17 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
         _end_in_words(run),
         failures,
         None if odd is None or failures == f"step {odd} failed" else f"first anomaly at step {odd}",
+        None if odd is not None or failures else _doubt_in_words(anomalies),
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _doubt_in_words(anomalies: list[Anomaly]) -> str | None:
+    doubt = next((each for each in anomalies if each.is_doubt and each.steps), None)
+    return f"{doubt.message[:_WORDS]} (step {doubt.odd_step})" if doubt else None
+
+
+_WORDS = 120
 
 
 def _calls_in_words(run: Run) -> str:

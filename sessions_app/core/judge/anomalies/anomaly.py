@@ -29,8 +29,14 @@ class Anomaly:
 
     @property
     def weight(self) -> int:
-        """What went wrong weighs 0; 1 is what may well be as it was meant, such as a call that was made again."""
-        return 1 if self.code in _MAY_BE_MEANT else 0
+        """What went wrong weighs 0; 1 is what may well be as it was meant, such as a call that was made again; the mere
+        number of calls comes last."""
+        return 2 if self.code == "many_tool_calls" else int(self.code in _MAY_BE_MEANT)
+
+    @property
+    def is_doubt(self) -> bool:
+        """Whether it may be that the answer is wrong."""
+        return self.level == "warning" or self.code in _DOUBTS
 
     @classmethod
     def from_json(cls, item: JsonObject) -> Anomaly:
@@ -45,9 +51,10 @@ class Anomaly:
 
 _MAY_BE_MEANT = frozenset(
     {
-        "many_tool_calls",
         "duplicate_call",
+        "asked_again",
         "unnamed_id",
+        "other_id",
         "unscoped_call",
         "used_of_other",
         "model_changed",
@@ -55,6 +62,9 @@ _MAY_BE_MEANT = frozenset(
         "spans_lost",
     }
 )
+
+
+_DOUBTS = frozenset({"no_source", "other_total", "warning_unsaid"})
 
 
 _SHOWN_AT_LAST = frozenset({"duplicate_call", "model_changed", "state_chain_broken"})

@@ -38,7 +38,7 @@ _SUBJECT = (
 )
 
 
-_SYMPATHY = r"(?! to hear| for your| about your| that you\b)"
+_SYMPATHY = r"(?! to hear| for your| about your| that your?\b)"
 """Said of what happened to the person who asks."""
 
 

@@ -30,7 +30,7 @@ from sessions_app.core.judge.anomalies.steps import (
 from sessions_app.core.judge.anomalies.sub_agents import sub_agents_gone_past
 from sessions_app.core.judge.anomalies.sums import sums_contradicted, total_contradicted
 from sessions_app.core.judge.anomalies.told_warnings import warnings_gone_past
-from sessions_app.core.judge.anomalies.unnamed_ids import acted_on_unnamed
+from sessions_app.core.judge.anomalies.unnamed_ids import acted_on_another, acted_on_unnamed
 from sessions_app.core.run import Run
 from sessions_app.core.shared_values import shared_values
 
@@ -65,6 +65,7 @@ DETECTORS: tuple[Detector, ...] = (
     totals_of_the_answer,
     cut_off_json,
     acted_on_unnamed,
+    acted_on_another,
     unscoped_calls,
     other_identity,
     used_of_other,
@@ -101,7 +102,10 @@ RULES: dict[str, str] = {
     "other_sum": "A call went on with another sum than a tool had told, or than the amounts of what it lists come to.",
     "other_total": "The total in the answer is not the sum of what it lists; a note where it is not that of the lines "
     "that a tool gave.",
-    "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one.",
+    "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one, "
+    "or a tool gave one of the same digits.",
+    "other_id": "A tool that does something was called with another id than the question names, "
+    "and the answer speaks of the one of the question.",
     "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",
     "other_identity": "A tool was called for another user or tenant than the run's, and no question names that one.",

@@ -105,13 +105,16 @@ def repeated_calls(run: Run) -> list[RepeatedCall]:
 
 
 def _repeated(run: Run, calls: list[Made]) -> RepeatedCall:
-    reasons = [_reason(run, before, calls) for before, _ in pairwise(calls)]
+    meant = _how_meant(run, calls)
+    reasons = ["after it failed" if _failed(run, before) else meant for before, _ in pairwise(calls)]
     return RepeatedCall(calls=tuple(calls), is_polled=_is_polled(run, calls), reasons=tuple(reasons))
 
 
-def _reason(run: Run, before: Made, calls: list[Made]) -> str | None:
-    if before[0] is not None and ended_in_error(run.steps[before[0] - 1]):
-        return "after it failed"
+def _failed(run: Run, made: Made) -> bool:
+    return made[0] is not None and ended_in_error(run.steps[made[0] - 1])
+
+
+def _how_meant(run: Run, calls: list[Made]) -> str | None:
     if _TIMES_ASKED.search((text_of(run.input) or "")[:ANSWER].lower()):
         return "as asked"
     made, answer = made_ids([call for _, call in calls]), (text_of(run.output) or "")[:ANSWER]

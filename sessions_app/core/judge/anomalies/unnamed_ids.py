@@ -1,4 +1,4 @@
-"""Ids that a tool was called with although nobody had named them, where the question named another one."""
+"""Ids that a tool was called with although nobody had named them, or although the question had named another one."""
 
 from __future__ import annotations
 
@@ -7,19 +7,94 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.reading import SeenMessage, leaves, own_tools, seen_messages, value_of
-from sessions_app.core.payload import Payload
+from sessions_app.core.judge.anomalies.answer_words import ANSWER
+from sessions_app.core.judge.anomalies.lookups import looks_up
+from sessions_app.core.judge.reading import (
+    SeenMessage,
+    has_answer,
+    leaves,
+    own_tools,
+    seen_messages,
+    text_of,
+    value_of,
+)
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import AgentCall, ModelCall, OtherCall, Retrieval, Run, Step, ToolCall
 
 
 def acted_on_unnamed(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """Another id than the one that the question names, and no tool and no message had told of it."""
+    """Another id than the one that the question names, or than the one that a tool gave and whose digits are the same,
+    and no tool and no message had told of it."""
     for step, used, asked in unnamed_ids(run):
-        message = f"{step.name} acted on {used}, which nobody named; the question names {asked}"
+        message = f"{step.name} acted on {_spelled(used, step)}, which nobody named; the question names {asked}"
+        yield Anomaly(code="unnamed_id", message=message, steps=(step.index,))
+    for step, used, given in swapped_ids(run):
+        message = f"{step.name} acted on {used}, which nobody named; {given} was given before"
         yield Anomaly(code="unnamed_id", message=message, steps=(step.index,))
 
 
+def _spelled(each: str, step: Step) -> str:
+    """As the call has it."""
+    values = leaves(value_of(step.call.arguments)) if isinstance(step.call, ToolCall) else ()
+    return next((item for _, item in values if isinstance(item, str) and item.lower() == each), each)
+
+
+def acted_on_another(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """The question names one, earlier calls were about it, and so is the answer; this call was not."""
+    found = _others_acted_on(run) if has_answer(run) else []
+    often = Counter(_form(used.lower()) for used in {used for _, used, _ in found})
+    for step, used, wanted in found:
+        if often[_form(used.lower())] == 1 and _speaks_of_other(run, used, wanted):
+            message = f"{step.name} acted on {used}; the question and the answer speak of {wanted}"
+            yield Anomaly(code="other_id", message=message, steps=(step.index,))
+
+
+def _others_acted_on(run: Run) -> list[tuple[Step, str, str]]:
+    """Calls that do something, for the first time with another id than the one that calls before had in its place."""
+    asked, used = _asked(run), set[tuple[str | None, str]]()
+    found: list[tuple[Step, str, str]] = []
+    for step, call in own_tools(run) if asked else ():
+        for key, item in leaves(value_of(call.arguments)):
+            wanted, each = _wanted(item, asked), str(item).lower()
+            if wanted and (key, wanted.lower()) in used and (key, each) not in used and not looks_up(step, call):
+                found.append((step, str(item), wanted))
+            used.add((key, each))
+    return found
+
+
+def _wanted(item: JsonValue, asked: dict[Form, str]) -> str | None:
+    """The one of the question, where this is another of its form."""
+    each = item.lower() if isinstance(item, str) else ""
+    wanted = asked.get(_form(each)) if _ID.fullmatch(each) else None
+    return wanted if wanted is not None and wanted.lower() != each else None
+
+
+def _speaks_of_other(run: Run, used: str, wanted: str) -> bool:
+    """The answer has nothing of the record that a tool gave of the one, and something of the other."""
+    answer = (text_of(run.output) or "")[:ANSWER].lower()
+    ours, others = _told_of(run, wanted), _told_of(run, used)
+    is_known, names = len(others) > 1, [*(others - ours), used.lower()]
+    return is_known and any(word in answer for word in ours - others) and not any(word in answer for word in names)
+
+
+def _told_of(run: Run, each: str) -> set[str]:
+    """The id and the other texts of the records that hold it."""
+    found = {each.lower()}
+    waiting = [value_of(call.result) for _, call in own_tools(run)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+        if isinstance(value, dict) and each in value.values():
+            found |= {item.lower() for item in value.values() if isinstance(item, str) and len(item) > _SHORT}
+    return found
+
+
+_SHORT = 3
+
+
 _ID = re.compile(r"(?<![\w-])([a-z]+[_-])(\d{2,})(?![\w-])")
+_ANY_ID = re.compile(_ID.pattern, re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 Form = tuple[str, int]
 """What stands before the digits, and how many there are."""
@@ -31,16 +106,47 @@ def unnamed_ids(run: Run) -> Iterator[tuple[Step, str, str]]:
     was asked for as well compares the two."""
     asked = _asked(run)
     called = [(step, call, found) for step, call in own_tools(run) if (found := _ids_in(call, asked))]
-    others = {each for _, _, found in called for each in found} - set(asked.values())
+    others = {each for _, _, found in called for each in found} - {each.lower() for each in asked.values()}
     if not others:
         return
     unnamed = [(step, call, each) for step, call, each in _before_named(run, called) if each in others]
     forms = Counter(_form(each) for each in {each for _, _, each in unnamed})
     for step, call, each in unnamed:
         wanted = asked[_form(each)]
-        compared = any(other.tool_name == call.tool_name and wanted in found for _, other, found in called)
+        compared = any(other.tool_name == call.tool_name and wanted.lower() in found for _, other, found in called)
         if forms[_form(each)] == 1 and not compared:
             yield step, each, wanted
+
+
+def swapped_ids(run: Run) -> Iterator[tuple[Step, str, str]]:
+    """Steps with an id that has the digits of the one that another tool gave under the same name, in another order.
+    Where the question names one of that form, that one counts; several are a row of things to go through."""
+    asked = _asked(run)
+    given: dict[Digits, dict[str, str]] = {}
+    found: list[tuple[Step, ToolCall, str, str]] = []
+    for step, call in own_tools(run):
+        for item, of in _ids_under(call.arguments):
+            others = given.get(of, {})
+            if len(others) == 1 and item not in others and step.name not in others.values():
+                found.append((step, call, item, next(iter(others))))
+        for item, of in _ids_under(call.result):
+            given.setdefault(of, {})[item] = step.name
+    often = Counter(_form(used.lower()) for used in {used for _, _, used, _ in found})
+    alone = [each for each in found if often[form := _form(each[2].lower())] == 1 and form not in asked]
+    called = [(step, call, {used.lower()}) for step, call, used, _ in alone]
+    unnamed = {step.index for step, _, _ in _before_named(run, called)} if alone else set()
+    yield from ((step, used, other) for step, _, used, other in alone if step.index in unnamed)
+
+
+Digits = tuple[str | None, str, str]
+
+
+def _ids_under(payload: Payload | None) -> Iterator[tuple[str, Digits]]:
+    """Each id with its name, what is before its digits, and these in order."""
+    for key, item in leaves(value_of(payload)):
+        each = item.lower() if isinstance(item, str) else ""
+        if isinstance(item, str) and _ID.fullmatch(each):
+            yield item, (key, _form(each)[0], "".join(sorted(_digits(each))))
 
 
 Called = list[tuple[Step, ToolCall, set[str]]]
@@ -48,9 +154,10 @@ Called = list[tuple[Step, ToolCall, set[str]]]
 
 def _asked(run: Run) -> dict[Form, str]:
     """The ids of the question that are the only ones of their form."""
-    ids = {found[0] for found in _ID.finditer(_text(run.input))}
+    asked = "" if run.input is None else run.input.as_text()
+    ids = {found[0].lower(): found[0] for found in _ANY_ID.finditer(asked)}
     alone = Counter(map(_form, ids))
-    return {_form(each): each for each in ids if alone[_form(each)] == 1}
+    return {_form(each): spelled for each, spelled in ids.items() if alone[_form(each)] == 1}
 
 
 def _form(each: str) -> Form:
