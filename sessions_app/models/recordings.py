@@ -10,6 +10,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.models.contents import RunContent
 from sessions_app.models.packed import PackedKitField
@@ -128,6 +129,12 @@ class Run(models.Model):
         """By how much the sender's clock was ahead when it arrived; None where it was right, as far as that is seen."""
         ahead = self.started_at - self.received_at if self.started_at else timedelta(0)
         return ahead if ahead > CLOCK_TOLERANCE else None
+
+    @property
+    def foremost_anomalies(self) -> list[Anomaly]:
+        """The warnings, or the notes of a run that has no warning."""
+        found = [Anomaly.from_json(item) for item in self.anomalies]
+        return [each for each in found if each.level == "warning"] or found
 
     @property
     def document(self) -> str:

@@ -107,6 +107,20 @@ def test_a_row_says_what_the_worst_anomaly_is(shop, bob):
     assert re.search(r'what-odd">[^<]*cancel failed', page)
 
 
+def test_a_row_tells_notes_from_warnings(shop, bob):
+    note = {"code": "many_tool_calls", "message": "High tool call count: 67", "steps": [], "level": "info"}
+    doubt = {"code": "no_source", "message": "search found nothing", "steps": [2], "level": "info"}
+    warning = {"code": "call_failed", "message": "cancel failed", "steps": [4], "level": "warning"}
+    for name, anomalies in {"a": [note], "b": [doubt, note], "c": [warning, doubt, note]}.items():
+        make_session(shop, name, anomalies=anomalies)
+
+    page = bob.get(ADDRESS).content.decode()
+
+    marks = re.findall(r'c-odd num"><span class="(\w+)".*?icons[^"]*#([\w-]+)"/></svg> (\d+)<', page)
+    assert marks == [("odd", "triangle-alert", "1"), ("soft", "info", "2"), ("soft", "info", "1")]
+    assert re.findall(r'what-odd">([^<]*)<', page) == ["cancel failed", "search found nothing"]
+
+
 def test_list_hides_replays_unless_asked(shop):
     run = make_session(shop, "s")
     another_run(run.session, run, "made-here", origin="replay")
