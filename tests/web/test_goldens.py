@@ -406,8 +406,7 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
     assert not batch.is_deploy
     assert answer.headers["Location"] == reverse("golden_batch", args=["shop", batch.golden_batch_id])
     page = bob.get(answer.headers["Location"])
-    [(row, cells)] = page.context["rows"]
-    assert (row.name, [cell.agent for cell in cells]) == ("Own orders", ["old", "new"])
+    assert [(row.name, row.agent) for row in page.context["rows"]] == [("Own orders", "old"), ("Own orders", "new")]
     assert second.runs.count() == 0
     assert page.context["not_run"] == [second]
     assert "0 of 2 golden runs passed, 2 not finished" in page.content.decode()
@@ -438,8 +437,45 @@ def test_the_table_has_the_goldens_that_failed_first_each_with_why(bob, bad):
 
     page = bob.get(place)
 
-    assert [row.name for row, _ in page.context["rows"]] == ["Second", "First"]
+    assert [row.name for row in page.context["rows"]] == ["Second", "First"]
     assert "Expected: at most 1 call of find" in match(r"<tbody>(.*?)</tr>", page.content.decode())
+
+
+def test_what_failed_or_all_of_it_is_run_again(bob, bad):
+    kept = [keep(bad, name=name) for name in ("First", "Second")]
+    place = bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["new"], "label": "v2"}).headers["Location"]
+    assert "Run again" not in bob.get(place).content.decode(), "while it runs"
+    Replay.objects.update(state="done")
+    GoldenRun.objects.update(result="pass")
+    kept[1].runs.update(result="fail")
+
+    page = bob.get(place).content.decode()
+    forms = re.findall(r'<form method="post"\s+action="/p/shop/goldens/run">(.*?)</form>', page, re.DOTALL)
+    sent = [re.findall(r'name="(label|golden|agent)"\s+value="([^"]*)"', form) for form in forms]
+
+    assert [re.sub(r"<[^>]+>", "", form).split()[:4] for form in forms] == [
+        ["Run", "the", "1", "failed"],
+        ["Run", "again"],
+    ]
+    assert sent[0] == [("label", "v2"), ("golden", kept[1].golden_id), ("agent", "new")]
+    assert {value for name, value in sent[1] if name == "golden"} == {golden.golden_id for golden in kept}
+
+
+def test_a_golden_leads_with_its_last_result(bob, bad):
+    golden = keep(bad)
+    address = reverse("golden", args=["shop", golden.golden_id])
+
+    def headline():
+        page = bob.get(address).content.decode()
+        return " ".join(re.sub(r"<[^>]+>", " ", match(r'<p class="verdict-words">(.*?)</p>', page)).split())
+
+    assert headline() == "Not run yet"
+    bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
+    assert headline() == "Running"
+    golden.runs.update(result="fail", words="Expected: at most 1 call of find; find was called 2 times")
+    assert headline() == "Failed: at most 1 call of find; find was called 2 times"
+    golden.runs.update(result="pass", words="The check passed")
+    assert headline() == "Passed"
 
 
 def test_the_page_of_a_golden_that_runs_no_code_says_so_once(bob, bad):
@@ -513,11 +549,11 @@ def test_the_replay_of_a_golden_leads_with_what_the_golden_came_to(bob, bad, sho
     run.refresh_from_db()
     names = ["shop", run.replay.replay_id]
 
-    row = re.search(r"(\w+) replay (\w+) golden run of bad #1", words_of(bob.get(reverse("replays", args=["shop"]))))
+    row = re.search(r"(\w+) (\S[^<>]*?) golden run of bad #1", words_of(bob.get(reverse("replays", args=["shop"]))))
     page = bob.get(reverse("replay", args=names))
     run.refresh_from_db()
 
-    assert (row[1], row[2]) == (word, verdict)
+    assert row[0].endswith(f"{word} {run.words if word == 'failed' else 'replay diverged'} golden run of bad #1")
     assert re.search(r"Golden run #1 of bad state (\w+)", words_of(page))[1] == word
     assert f"{word} : {run.words} Checks of the golden" in words_of(page)
     assert "Attempts" not in words_of(page), "a golden's run is none of them"

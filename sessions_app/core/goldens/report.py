@@ -45,6 +45,10 @@ class Outcome:
         return _CHANGES.get((self.before, self.result))
 
     @property
+    def took_ms(self) -> float | None:
+        return None if self.seconds is None else self.seconds * 1000
+
+    @property
     def title(self) -> str:
         return self.name if self.agent is None else f"{self.name} [{self.agent}]"
 

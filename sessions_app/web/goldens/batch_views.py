@@ -52,7 +52,8 @@ def _context(request: HttpRequest, project: Project, asked: GoldenBatch, outcome
         "left": sum(map(can_resume, asked.runs.all())),
         "agents": agents,
         "not_run": _not_run(project, outcomes),
-        "rows": _matrix(outcomes, agents),
+        "rows": _by_golden(outcomes),
+        "again": _again(outcomes),
         "is_live": is_live,
         "queue": queue_of(project) if is_live else None,
         "may_change": has_role(request.user, project, "member"),
@@ -64,12 +65,20 @@ def _not_run(project: Project, outcomes: list[Outcome]) -> list[Golden]:
     return list(project.goldens.exclude(golden_id__in={outcome.golden_id for outcome in outcomes}).order_by("name"))
 
 
-def _matrix(outcomes: list[Outcome], agents: list[str | None]) -> list[tuple[Outcome, list[Outcome | None]]]:
-    """A row for each golden, the ones that failed first; a cell for each agent."""
-    rows: dict[str, dict[str | None, Outcome]] = {}
+def _by_golden(outcomes: list[Outcome]) -> list[Outcome]:
+    """The goldens that failed first, each with all its agents, the worst first."""
+    rows: dict[str, list[Outcome]] = {}
     for outcome in worst_first(outcomes):
-        rows.setdefault(outcome.golden_id, {})[outcome.agent] = outcome
-    return [(next(iter(row.values())), [row.get(agent) for agent in agents]) for row in rows.values()]
+        rows.setdefault(outcome.golden_id, []).append(outcome)
+    return [outcome for row in rows.values() for outcome in row]
+
+
+def _again(outcomes: list[Outcome]) -> list[tuple[str, list[str]]]:
+    """What a button runs once more, and the goldens that it runs: those that failed, and all."""
+    all_of_them = list(dict.fromkeys(outcome.golden_id for outcome in outcomes))
+    failed = list(dict.fromkeys(outcome.golden_id for outcome in outcomes if outcome.result == "fail"))
+    some = [(f"Run the {len(failed)} failed", failed)] if 0 < len(failed) < len(all_of_them) else []
+    return [*some, ("Run again", all_of_them)]
 
 
 @require_POST

@@ -35,6 +35,8 @@ class Standing:
     tells_of_code: bool
     """Whether one that fails runs code: what repeats a recording fails whatever the code does."""
     counted: Mapping[str, int]
+    without_code: int
+    """Those that repeat their recording, which no code can make fail."""
     of_recordings: int
     """Of those that passed, the ones that replay their recording and run no code."""
 
@@ -116,6 +118,7 @@ def standing_of(project: Project) -> Standing:
     return Standing(
         ranked=[pk for pk, _ in ranked],
         counted=Counter(name for _, name in named),
+        without_code=sum(mode == ReplayMode.RECORDING for mode in modes.values()),
         of_recordings=sum(name == "pass" and modes[pk] == ReplayMode.RECORDING for pk, name in named),
         tells_of_code=any(name == "fail" and modes[pk] != ReplayMode.RECORDING for pk, name in named),
     )

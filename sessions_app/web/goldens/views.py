@@ -42,6 +42,7 @@ from sessions_app.services.goldens import end_quarantine, quarantine, warnings_o
 from sessions_app.services.live_budget import golden_in_words, goldens_in_words
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
+from sessions_app.web.badges import state_of
 from sessions_app.web.downloads import attachment
 from sessions_app.web.goldens.evidence import by_check, columns_of
 from sessions_app.web.goldens.proof import Proof, proof_of
@@ -76,7 +77,6 @@ def goldens(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
         "standing": standing,
         "rows": rows,
         "more_from": start + PAGE if standing.total > start + PAGE else None,
-        "presets": PRESET_WORDS,
         "deploys": [(deploy, results[deploy.pk]) for deploy in deploys],
         "is_live": bool(open_runs),
         "may_change": has_role(request.user, project, "member"),
@@ -105,6 +105,7 @@ def golden(request: HtmxHttpRequest, project: Project, golden_id: str) -> HttpRe
         row = golden_or_404(project, golden_id)
     is_live = any(run.result is None for run in runs)
     context = _context(request, project, row) | _evidence(row) | {"runs": runs, "is_live": is_live}
+    context |= _last_result(row)
     if request.htmx:
         return live_part_of(request, "goldens/_known.html", context, [(run.pk, run.result) for run in runs])
     return render(request, "goldens/golden.html", context | {"live_budget": _live_budget(row)})
@@ -126,6 +127,16 @@ def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, A
         "warnings": warnings_of(row),
         "may_change": has_role(request.user, project, "member"),
     }
+
+
+def _last_result(row: Golden) -> dict[str, Any]:
+    """Of the runs that were made last, in words; nothing of a golden that never ran."""
+    last = last_runs([row]).get(row.pk)
+    if last is None:
+        return {}
+    run, shown = last.decider, state_of("golden", last.decider.result)
+    why = f": {run.words.removeprefix('Expected: ')}" if run.words and run.result != "pass" else ""
+    return {"last_run": run, "last_icon": shown.icon, "last_words": f"{shown.word.capitalize()}{why}"}
 
 
 def _parts(row: Golden) -> Parts:
