@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,9 +15,10 @@ from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge
-from sessions_app.core.run import Run
+from sessions_app.core.run import AgentCall, Run
 from sessions_app.core.shared_values import shared_values
 from sessions_app.models import Project
+from sessions_app.models import Run as StoredRun
 
 
 def rules(project: Project) -> Rules:
@@ -43,9 +45,30 @@ def save_rules(project: Project, found: Rules) -> None:
     project.save(update_fields=["anomaly_rules"])
 
 
+def wrong_in_called(project: Project, run: Run) -> dict[str, str]:
+    """By its id, what went wrong in each run that this one called, of those that have arrived."""
+    called = {step.call.run_id for step in run.steps if isinstance(step.call, AgentCall) and step.call.run_id}
+    if not called:
+        return {}
+    rows = StoredRun.objects.filter(project=project, run_id__in=called - {run.run_id})
+    found = ((row, _went_wrong(row)) for row in rows.only("run_id", "status", "error_preview", "anomalies"))
+    return {row.run_id: words for row, words in found if words is not None}
+
+
+def _went_wrong(row: StoredRun) -> str | None:
+    if row.status == "error":
+        return row.error_preview or "it ended in an error"
+    found = (each.message for each in row.foremost_anomalies if each.level == "warning" and not each.weight)
+    return next(found, None)
+
+
+_NONE: Mapping[str, str] = {}
+
+
 @shared_values()
-def judgement_columns(run: Run, odd: Rules) -> dict[str, object]:
-    kit, verdict, anomalies = audit_kit(run), judge(run), find_anomalies(run, odd)
+def judgement_columns(run: Run, odd: Rules, called: Mapping[str, str] = _NONE) -> dict[str, object]:
+    """`called` as `wrong_in_called` has it."""
+    kit, verdict, anomalies = audit_kit(run), judge(run), find_anomalies(run, odd, called)
     return {
         "verdict": verdict.verdict,
         "verdict_step": verdict.step,

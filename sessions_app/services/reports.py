@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 
 from sessions_app.core.fork.order import OnDifference, Order, read_order
 from sessions_app.core.formats.fields import Fields
-from sessions_app.core.judge.anomalies.anomaly import Rules
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import JsonObject, Payload, compact_json
@@ -26,11 +25,11 @@ from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_content, load_run
 from sessions_app.mapping.references import read_references_of
 from sessions_app.mapping.stored import reference
-from sessions_app.models import Replay, Run, RunContent
+from sessions_app.models import Project, Replay, Run, RunContent
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.queries.forks import agent_of
 from sessions_app.services.fork_facts import fork_facts, samples_of
-from sessions_app.services.judgement import rules
+from sessions_app.services.judgement import rules, wrong_in_called
 
 _STOPPED = ("fixture_missing", "unknown_from_step")
 """Verdicts of replays that stopped at something that nothing in the recording answers."""
@@ -43,13 +42,13 @@ def report_of_run(run: Run) -> ReproductionReport:
     """
     replays = list(_attempts_at(run))
     finished = [replay for replay in replays if replay.is_over]
-    return _report(load_run(run), rules(run.project), finished, finished[-1] if finished else None)
+    return _report(load_run(run), run.project, finished, finished[-1] if finished else None)
 
 
 def report_of(replay: Replay) -> ReproductionReport:
     """The report of one replay, beside the other attempts at its run."""
     finished = [attempt for attempt in _attempts_at(replay.run) if attempt.is_over]
-    return _report(load_content(replay.content), rules(replay.project), finished, replay if replay.is_over else None)
+    return _report(load_content(replay.content), replay.project, finished, replay if replay.is_over else None)
 
 
 def _attempts_at(run: Run) -> QuerySet[Replay]:
@@ -61,11 +60,11 @@ def _attempts_at(run: Run) -> QuerySet[Replay]:
     )
 
 
-def _report(run: RecordedRun, odd: Rules, finished: list[Replay], told: Replay | None) -> ReproductionReport:
+def _report(run: RecordedRun, project: Project, finished: list[Replay], told: Replay | None) -> ReproductionReport:
     outputs = _outputs([*finished, told] if told else finished)
     return build_report(
         run,
-        anomalies=find_anomalies(run, odd),
+        anomalies=find_anomalies(run, rules(project), wrong_in_called(project, run)),
         kit=audit_kit(run),
         attempts=[_attempt(replay, outputs.get(replay.pk)) for replay in finished],
         replay=replay_facts(told, run, outputs.get(told.pk)) if told else None,

@@ -24,7 +24,7 @@ from sessions_app.mapping.rows import clean, content_columns, digest_bytes, run_
 from sessions_app.mapping.run_contents import write_content
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.contents import release
-from sessions_app.services.judgement import judgement_columns, rules
+from sessions_app.services.judgement import judgement_columns, rules, wrong_in_called
 from sessions_app.services.tags import MOST
 
 _TEXT = TextField()
@@ -191,7 +191,8 @@ def _follow(left: models.Session, joined: models.Session) -> None:
 def _written(project: models.Project, run: Run, digest: str, source: bytes | None) -> dict[str, object]:
     """The columns of a run's row, with all that they refer to stored."""
     received = None if source is None else Payload(content=source)
-    columns = storable({**run_columns(run), **judgement_columns(run, rules(project))})
+    judged = judgement_columns(run, rules(project), wrong_in_called(project, run))
+    columns = storable({**run_columns(run), **judged})
     facts = {
         "session": _session(project, run),
         "content": _content(project, run, digest, received),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answers import error_words, no_answer
@@ -27,18 +27,25 @@ from sessions_app.core.judge.anomalies.steps import (
     spans_under_one_id,
     state_chain_broken,
 )
-from sessions_app.core.judge.anomalies.sub_agents import sub_agents_gone_past
+from sessions_app.core.judge.anomalies.sub_agents import called_runs_gone_past, sub_agents_gone_past
 from sessions_app.core.judge.anomalies.sums import sums_contradicted, total_contradicted
 from sessions_app.core.judge.anomalies.told_warnings import warnings_gone_past
 from sessions_app.core.judge.anomalies.unnamed_ids import acted_on_another, acted_on_unnamed
 from sessions_app.core.run import Run
 from sessions_app.core.shared_values import shared_values
 
+_NONE: Mapping[str, str] = {}
+
 
 @shared_values()
-def find_anomalies(run: Run, rules: Rules = Rules()) -> list[Anomaly]:
-    """What went wrong stands before what may be as it was meant, and that before mere notes."""
-    found = [each for detect in DETECTORS for each in detect(run, rules) if each.code not in rules.off]
+def find_anomalies(run: Run, rules: Rules = Rules(), called: Mapping[str, str] = _NONE) -> list[Anomaly]:
+    """What went wrong stands before what may be as it was meant, and that before mere notes.
+
+    `called` says by its id what went wrong in a run that this one called.
+    """
+    found = [each for detect in DETECTORS for each in detect(run, rules)]
+    found += called_runs_gone_past(run, rules, called)
+    found = [each for each in found if each.code not in rules.off]
     return sorted(found, key=lambda each: (each.level != "warning", each.weight))
 
 

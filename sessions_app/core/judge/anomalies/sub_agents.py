@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import SAYS_NOTHING, error_words_in, owns_up, plain, words_of
@@ -13,7 +13,17 @@ from sessions_app.core.run import AgentCall, Run, Step
 
 def sub_agents_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A sub-agent failed or came to nothing, and the answer speaks as if all were there."""
-    failed = [(step, said) for step in run.steps if (said := _failure(step)) is not None]
+    yield from _told(run, rules, [(step, said) for step in run.steps if (said := _failure(step)) is not None])
+
+
+def called_runs_gone_past(run: Run, rules: Rules, called: Mapping[str, str]) -> Iterator[Anomaly]:
+    """The same of sub-agents that did not say so themselves: by their runs, what went wrong in these."""
+    silent = [(step, step.call) for step in run.steps if isinstance(step.call, AgentCall) and _failure(step) is None]
+    wrong = [(step, called.get(call.run_id or "")) for step, call in silent]
+    yield from _told(run, rules, [(step, f"went wrong: {words}") for step, words in wrong if words])
+
+
+def _told(run: Run, rules: Rules, failed: list[tuple[Step, str]]) -> Iterator[Anomaly]:
     if not failed or not has_answer(run) or _is_said(run, rules):
         return
     for step, said in failed:
