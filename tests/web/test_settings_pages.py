@@ -7,12 +7,14 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 from django.utils import timezone
+from playwright.sync_api import Page
 
 from sessions_app.core.judge.anomalies.detectors import RULES
 from sessions_app.models import Project, Run
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import create_key
 from tests.builders import make_record, make_tool_step, post_run
+from tests.web.browsing import arrive
 from tests.web.making import client_of, make_project, make_user, match
 from tests.web.records import load_record
 
@@ -185,3 +187,18 @@ def test_a_zone_that_does_not_exist_is_refused_in_words(ann):
     assert answer.status_code == 422
     assert "There is no time zone" in answer.content.decode()
     assert "zone" not in ann.cookies
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("width", [390, 320])
+def test_nothing_of_the_members_is_cut_off_on_a_phone(page: Page, live_server, shop, width):
+    make_user("ann", shop, role="admin")
+    page.set_viewport_size({"width": width, "height": 800})
+
+    arrive(page, f"{live_server.url}/p/shop/settings", "ann")
+
+    for shown in page.locator(".blocks select, .blocks .acts span").all():
+        box = shown.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+    assert page.evaluate("[...document.querySelectorAll('.scroll-x')].every(e => e.scrollWidth <= e.clientWidth)")
