@@ -20,6 +20,8 @@ LIKENESS = 60
 _FIELDS = (
     "run_id",
     "input_preview",
+    "output_preview",
+    "error_preview",
     "agent_version",
     "model",
     "step_count",

@@ -430,12 +430,24 @@ def test_without_any_run_to_compare_with_it_is_said_what_to_do(shop, bob):
 def test_runs_of_the_same_agent_that_ended_well_are_offered_the_most_alike_first(bob, headers):
     page = bob.get("/p/shop/s/bad/twins", headers=headers).content.decode()
 
-    assert re.findall(r"bad\.\.\.(\w+)", page) == ["same", "near", "far"]
+    assert list(dict.fromkeys(re.findall(r"bad\.\.\.(\w+)", page))) == ["same", "near", "far"]
     assert re.findall(r"asked (?:the same|alike|something else)", page) == [
         "asked the same",
         "asked alike",
         "asked something else",
     ]
+
+
+def test_a_run_to_compare_with_is_told_by_its_answer_and_by_its_question_where_that_differs(shop, bob):
+    runs = (("bad", "Late?", "Never."), ("same", "Late?", "Until 14:00."), ("far", "Wifi?", "Yes."))
+    for run_id, asked, answered in runs:
+        load_record(shop, run_id=run_id, session_id=run_id, input=asked, output=answered, agent={"name": "desk"})
+
+    head, _, rows = bob.get("/p/shop/s/bad/twins").content.decode().partition("<table")
+
+    assert all(answer in rows for answer in ("Until 14:00.", "Yes."))
+    assert ("Never." in head, "Wifi?" in rows, "Late?" in rows) == (True, True, False)
+    assert re.search(r'bad\.\.\.same"\s+data-next', head)
 
 
 @pytest.mark.usefixtures("twins")
@@ -445,7 +457,7 @@ def test_a_run_with_an_anomaly_is_offered_with_a_mark(bob):
 
     page = bob.get("/p/shop/s/bad/twins").content.decode()
 
-    assert re.findall(r"bad\.\.\.(\w+)", page) == ["same", "near", "far"]
+    assert list(dict.fromkeys(re.findall(r"bad\.\.\.(\w+)", page))) == ["same", "near", "far"]
     assert page.count("look was called with user_id u_2") == 1
 
 
@@ -461,7 +473,7 @@ def test_without_a_similar_good_run_other_good_ones_and_those_that_failed_alike_
 
     page = bob.get("/p/shop/s/bad/twins").content.decode()
 
-    assert re.findall(r"bad\.\.\.(\w+)", page) == ["good", "old", "alike"]
+    assert list(dict.fromkeys(re.findall(r"bad\.\.\.(\w+)", page))) == ["good", "old", "alike"]
     assert "version 1, here 2" in page
     assert 'name="with"' in page
 
