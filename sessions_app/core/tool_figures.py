@@ -11,6 +11,10 @@ from sessions_app.core.step_summary import StepSummary
 
 RunT = TypeVar("RunT")
 
+MANY = 5
+"""Calls, from which on it means something how long 95 of 100 took."""
+_MIDDLE = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[RunT]):
@@ -19,6 +23,7 @@ class Call(Generic[RunT]):
     run: RunT
     step: StepSummary
     is_retry: bool
+    """The last call with the same arguments failed."""
 
     @property
     def has_failed(self) -> bool:
@@ -48,9 +53,11 @@ class ToolFigures(Generic[RunT]):
         return sorted(timed, key=lambda call: -(call.step.duration_ms or 0))
 
     def percentile(self, percent: int) -> float | None:
-        """By nearest rank: a time that a call really took. None where no time was captured."""
+        """By nearest rank: a time that a call really took. None where no time was captured, and far from the middle
+        also where too few were."""
         took = sorted(call.step.duration_ms for call in self.calls if call.step.duration_ms is not None)
-        return took[-(-len(took) * percent // 100) - 1] if took else None
+        is_known = len(took) >= (1 if percent == _MIDDLE else MANY)
+        return took[-(-len(took) * percent // 100) - 1] if is_known else None
 
     @property
     def drifted(self) -> list[list[Call[RunT]]]:
@@ -71,23 +78,18 @@ def tool_figures(runs: Iterable[tuple[RunT, Sequence[StepSummary]]]) -> list[Too
     """Those with most calls first. Linear in the steps."""
     tools: dict[str, ToolFigures[RunT]] = {}
     for run, steps in runs:
-        last: dict[str, Call[RunT]] = {}
+        called: set[str] = set()
         same: dict[tuple[str, bytes], Call[RunT]] = {}
         for step in steps:
             if step.kind != "tool":
                 continue
             name = step.tool_name or step.name
             earlier = same.get((name, step.arguments_key)) if step.arguments_key else None
-            call = Call(run, step, is_retry=_is_retry(earlier, last.get(name)))
+            call = Call(run, step, is_retry=earlier is not None and earlier.has_failed)
             tool = tools.setdefault(name, ToolFigures(name))
             tool.calls.append(call)
-            tool.runs += name not in last
-            last[name] = call
+            tool.runs += name not in called
+            called.add(name)
             if step.arguments_key:
                 same[name, step.arguments_key] = call
     return sorted(tools.values(), key=lambda tool: (-len(tool.calls), tool.name))
-
-
-def _is_retry(same: Call[RunT] | None, last: Call[RunT] | None) -> bool:
-    """Of the last call with the same arguments, which failed, or of one that the loop told the model to make again."""
-    return (same is not None and same.has_failed) or (last is not None and last.step.outcome == "retried")

@@ -84,6 +84,11 @@ class FailingNow:
     """How many of all are new or rising."""
 
     @property
+    def most(self) -> int:
+        """Of one failure on one of the days."""
+        return max((day for failure in self.failures for day in failure.days), default=0)
+
+    @property
     def top(self) -> Run | None:
         """The newest run of the first failure."""
         return self.failures[0].newest.newest if self.failures else None

@@ -3,7 +3,7 @@ code of today."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -137,7 +137,7 @@ def groups_of(runs: QuerySet[Run], rows: Iterable[dict[str, Any]], now: datetime
             newest=found[row["newest"]],
             representative=found.get(row["playable"], found[row["newest"]]),
             versions=tuple(sorted(versions[name]))[:3],
-            days=tuple(days[name]),
+            days=days.get(name, (0,) * DAYS),
             errors_differ=row["first_error"] != row["last_error"],
             **{key: row[key] for key in ("count", "today", "day_before", "first_at", "last_at")},
         )
@@ -148,14 +148,19 @@ def groups_of(runs: QuerySet[Run], rows: Iterable[dict[str, Any]], now: datetime
 
 def _in_days(
     found: Iterable[tuple[str | None, datetime, str | None]], now: datetime
-) -> tuple[dict[str, list[int]], dict[str, set[str]]]:
-    days: dict[str, list[int]] = defaultdict(lambda: [0] * DAYS)
+) -> tuple[dict[str, tuple[int, ...]], dict[str, set[str]]]:
+    times: dict[str, list[datetime]] = defaultdict(list)
     versions: dict[str, set[str]] = defaultdict(set)
     for name, at, version in found:
-        ago = max((now - at) // timedelta(days=1), 0)
-        days[str(name)][DAYS - 1 - ago] += 1
+        times[str(name)].append(at)
         versions[str(name)] |= {version} if version else set()
-    return days, versions
+    return {name: per_day(each, now) for name, each in times.items()}, versions
+
+
+def per_day(times: Iterable[datetime], now: datetime) -> tuple[int, ...]:
+    """How many are of each of the last days, today last; those before them are left out."""
+    ago = Counter(max((now - at) // timedelta(days=1), 0) for at in times)
+    return tuple(ago[day] for day in reversed(range(DAYS)))
 
 
 def told_of(run: Run) -> str:

@@ -13,8 +13,8 @@ from sessions_app.queries.sessions import Span
 MOST_RUNS = 2_000
 """The newest ones are read; a page says when there are more."""
 _FIELDS = (
-    "run_id", "agent_name", "model", "started_at", "received_at", "status", "session__session_id", "content__outline",
-    "content__base", "content__base_steps", "content__first_piece", "content__first_node",
+    "run_id", "agent_name", "model", "started_at", "received_at", "status", "anomalies", "session__session_id",
+    "content__outline", "content__base", "content__base_steps", "content__first_piece", "content__first_node",
 )  # fmt: skip
 
 

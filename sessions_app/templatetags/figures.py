@@ -14,9 +14,8 @@ _WIDTH, _GAP, _HEIGHT = 5, 1, 16
 
 
 @register.simple_tag
-def spark(counts: Sequence[int]) -> SafeString:
-    """One bar a day, today last; the largest is as high as the row."""
-    most = max([*counts, 1])
+def spark(counts: Sequence[int], most: int) -> SafeString:
+    """One bar a day, today last; `most`, the largest of all rows, is as high as the row."""
     heights = [max(round(count / most * _HEIGHT), 2) if count else 0 for count in counts]
     rects = format_html_join(
         "",

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.core.tool_figures import tool_figures
 
@@ -38,12 +40,12 @@ def test_a_call_with_other_arguments_is_no_retry_of_the_one_that_failed():
     assert [found.step.index for found in migrate.retries] == [3]
 
 
-def test_a_call_after_the_loop_asked_for_a_retry_is_one_whatever_its_arguments():
-    steps = (call(1, arguments=b"74", outcome="retried"), call(2, arguments=b"075"), call(3, arguments=b"76"))
+def test_the_next_call_after_the_loop_asked_for_a_retry_is_none_with_other_arguments():
+    steps = (call(1, arguments=b"74", outcome="retried"), call(2, arguments=b"075"), call(3, arguments=b"74"))
 
     (migrate,) = tool_figures([("r1", steps)])
 
-    assert [found.step.index for found in migrate.retries] == [2]
+    assert [found.step.index for found in migrate.retries] == [3]
 
 
 def test_a_call_whose_arguments_were_not_captured_is_no_retry():
@@ -59,6 +61,13 @@ def test_percentiles_are_times_that_were_measured():
 
     assert (search.percentile(50), search.percentile(95)) == (50.0, 95.0)
     assert search.slowest[0].step.index == 100
+
+
+@pytest.mark.parametrize(("calls", "p95"), [(4, None), (5, 5.0)])
+def test_of_few_calls_only_the_middle_is_told(calls, p95):
+    (search,) = tool_figures([("r1", [call(n, duration_ms=float(n)) for n in range(1, calls + 1)])])
+
+    assert (search.percentile(50) is None, search.percentile(95)) == (False, p95)
 
 
 def test_without_times_there_is_no_percentile():

@@ -73,9 +73,19 @@ def test_a_tool_that_failed_each_of_its_few_calls_is_named_before_one_that_hardl
 
 def test_the_slowest_is_the_one_with_the_longest_p95_of_the_table(bob, shop):
     send(shop, "busy", *[make_tool_step("search", result="1", duration_ms=370) for _ in range(20)])
-    send(shop, "rare", *[make_tool_step("charge", result="1", duration_ms=took) for took in (430, 5000)])
+    send(shop, "rare", *[make_tool_step("charge", result="1", duration_ms=took) for took in (430, 430, 430, 430, 5000)])
+    send(shop, "once", make_tool_step("export", result="1", duration_ms=60_000))
 
     assert bob.get("/p/shop/tools").context["slowest"].name == "charge"
+
+
+def test_what_a_failure_group_says_of_an_answer_is_an_error_of_the_tool(bob, shop):
+    send(shop, "r1", make_tool_step("charge", result='{"ok": tru'), make_tool_step("charge", result="1"))
+
+    page = bob.get("/p/shop/tools")
+
+    assert [(row.failed, row.calls, row.days[-1]) for row in page.context["rows"]] == [(1, 2, 1)]
+    assert "Cut-off JSON in the answer of charge" in bob.get("/p/shop/goldens/failures").content.decode()
 
 
 def test_the_time_and_the_agent_narrow_what_is_counted(bob, shop):

@@ -98,7 +98,8 @@ def _table(project: Project, groups: list[FailureGroup]) -> dict[str, Any]:
     is_live = any(each.outcome is None for each in attempts)
     queue = queue_of(project) if is_live else None
     seen = [queue, *((each.replay.pk, each.replay.state) for each in attempts)]
-    return {"rows": rows, "columns": columns, "is_live": is_live, "queue": queue, "seen": seen}
+    most = max((day for group in groups for day in group.days), default=0)
+    return {"rows": rows, "columns": columns, "is_live": is_live, "queue": queue, "seen": seen, "most_in_a_day": most}
 
 
 @require_POST

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import sqrt
 
+import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -13,9 +15,11 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.search.query import quoted
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.core.tool_figures import Call, ToolFigures, tool_figures
 from sessions_app.models import Project, Run
 from sessions_app.queries.agents_seen import agents_seen
+from sessions_app.queries.failure_groups import per_day
 from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs, with_steps
 from sessions_app.web.access import project_page
 from sessions_app.web.periods import Period
@@ -38,6 +42,8 @@ class ToolRow:
     p50: float | None
     p95: float | None
     drifted: int
+    days: tuple[int, ...]
+    """How many failed on each of the last days, today last."""
     sessions: str
     """The list of sessions whose runs called it."""
     address: str
@@ -63,8 +69,8 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
     period, now = Period.read(request.GET), timezone.now()
     sort = request.GET.get("sort", "") if request.GET.get("sort") in SORTS else "errors"
     runs = recorded_runs(project, period.span(now), period.agent)
-    figures = tool_figures(with_steps(runs[:MOST_RUNS]))
-    rows = sorted((_row(tool, period, sort) for tool in figures), key=SORTS[sort])
+    figures = tool_figures((run, _with_broken_answers(run, steps)) for run, steps in with_steps(runs[:MOST_RUNS]))
+    rows = sorted((_row(tool, period, sort, now) for tool in figures), key=SORTS[sort])
     name, show = request.GET.get("tool", ""), request.GET.get("show", "")
     chosen = next((tool for tool in figures if tool.name == name), None)
     context = {
@@ -74,6 +80,7 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
         "rows": rows,
         "worst": min((row for row in rows if row.failed), key=SORTS["errors"], default=None),
         "slowest": min((row for row in rows if row.p95), key=SORTS["p95"], default=None),
+        "most_in_a_day": max((day for row in rows for day in row.days), default=0),
         "sort": sort,
         "sorts": {name: period.address(sort=_named(name)) for name in SORTS},
         "has_retries": any(row.retries for row in rows),
@@ -104,7 +111,20 @@ def _named(sort: str) -> str:
     return "" if sort == "errors" else sort
 
 
-def _row(tool: ToolFigures[Run], period: Period, sort: str) -> ToolRow:
+def _with_broken_answers(run: Run, steps: Sequence[StepSummary]) -> Sequence[StepSummary]:
+    """What failure groups count as the tool's fault counts here too, although the call itself came back."""
+    broken = {step for each in run.anomalies if each["code"] in _BROKEN for step in each.get("steps") or ()}
+    return (
+        [msgspec.structs.replace(step, tells_failure=True) if step.index in broken else step for step in steps]
+        if broken
+        else steps
+    )
+
+
+_BROKEN = ("cut_off_json", "refusal_unsaid")
+
+
+def _row(tool: ToolFigures[Run], period: Period, sort: str, now: datetime) -> ToolRow:
     query = f"tool:{quoted(tool.name)}" + (f" agent:{quoted(period.agent)}" if period.agent else "")
     parts = {"q": query, "range": period.range}
     return ToolRow(
@@ -116,9 +136,15 @@ def _row(tool: ToolFigures[Run], period: Period, sort: str) -> ToolRow:
         p50=tool.percentile(50),
         p95=tool.percentile(95),
         drifted=len(tool.drifted),
+        days=per_day((_at(call.run) for call in tool.failed), now),
         sessions=urlencode({key: value for key, value in parts.items() if value}),
         address=period.address(tool=tool.name, sort=_named(sort)),
     )
+
+
+def _at(run: Run) -> datetime:
+    """A clock that is ahead makes no run later than its arrival."""
+    return min(run.started_at or run.received_at, run.received_at)
 
 
 SHOWS = {"failed": "errors", "retries": "retries", "slow": "slowest", "drift": "drift"}
