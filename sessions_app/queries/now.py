@@ -7,21 +7,24 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count, Max, Min, Q, QuerySet
 
+from sessions_app.core.judge.reading import count
 from sessions_app.models import IngestNote, Project, Replay, Run
 from sessions_app.models.replays import OPEN_STATES, ReplayState
 from sessions_app.queries.failure_groups import AT, told_of
-from sessions_app.queries.replays import FILTERS, WAITING
+from sessions_app.queries.replays import FILTERS, WAITING, replays_of
 from sessions_app.queries.search import IS_COLD
 from sessions_app.queries.sessions import HEAVY
 
 SHOWN = 5
+READ = 200
+"""Replays that are over; those that came to the same are one line."""
 DAY = timedelta(days=1)
 
 
 def finished_replays(project: Project, since: datetime) -> list[Replay]:
-    """Those that are over since then, newest first; one more than are shown where there are more."""
-    over = Replay.objects.filter(project=project, is_golden=False, finished_at__gt=since).exclude(FILTERS[WAITING])
-    return list(over.select_related("run").order_by("-finished_at")[: SHOWN + 1])
+    """The latest that are over since then, newest first."""
+    over = replays_of(project).filter(is_golden=False, finished_at__gt=since).exclude(FILTERS[WAITING])
+    return list(over.order_by("-finished_at")[:READ])
 
 
 def open_replays(project: Project) -> list[Replay]:
@@ -43,6 +46,12 @@ def loops(project: Project, now: datetime) -> list[Run]:
     found = _recent(project, now).filter(anomalies__contains=[{"code": "many_tool_calls"}])
     again = found.filter(anomalies__contains=[{"code": "duplicate_call"}])
     return list(again.select_related("content").order_by("-tool_call_count", "-pk")[: SHOWN + 1])
+
+
+def repeats_in_words(run: Run) -> str:
+    """As the story of the run tells it: `search called 14 × with the same arguments`."""
+    told = (part for part in run.story.split(" · ") if " called " in part)
+    return next(told, count(run.tool_call_count, "tool call"))
 
 
 def _recent(project: Project, now: datetime) -> QuerySet[Run]:

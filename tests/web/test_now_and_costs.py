@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from sessions_app.core.cost_figures import CostFigures
 from sessions_app.core.pricing import Cost
-from sessions_app.models import ModelPrice, Project, Replay, Run
+from sessions_app.models import ModelPrice, Project, Replay, Run, SessionReplay
 from sessions_app.queries.failing_now import failing_now
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.ingest import ingest_document
 from sessions_app.web.costs.chart import cost_chart
+from sessions_app.web.goldens.standing import Standing
 from tests.builders import make_record, make_tool_step
 from tests.web.making import client_of, make_project, make_user
 
@@ -170,6 +171,65 @@ def test_a_paused_replay_is_not_called_running(bob, shop):
     Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="paused")
 
     assert "1 paused</a>" in bob.get("/p/shop/").content.decode()
+
+
+def replay_of(run: Run, number: int, **facts: Any) -> Replay:
+    of_run = {"project": run.project, "run": run, "content": run.content, "number": number}
+    return Replay.objects.create(**of_run, state="done", finished_at=timezone.now(), **facts)
+
+
+def test_replays_of_a_run_that_came_to_the_same_are_one_line(bob, shop):
+    run = send(shop, "r1")
+    for number in range(1, 8):
+        replay_of(run, number, verdict="diverged" if number == 3 else "reproduced")
+
+    told = bob.get("/p/shop/").content.decode().partition('id="now-replays"')[2]
+
+    assert (told.count("now-replay"), "6 replays, last #7" in told, "replay #3" in told) == (2, True, True)
+
+
+def test_the_replays_of_a_session_are_one_line_with_what_they_came_to(bob, shop):
+    runs = [send(shop, f"r{n}", session_id="chat") for n in range(4)]
+    asked = SessionReplay.objects.create(project=shop, session=runs[0].session)
+    for run in runs:
+        replay_of(run, 1, session_replay=asked, verdict="diverged" if run.run_id == "r2" else "reproduced")
+
+    told = bob.get("/p/shop/").content.decode().partition('id="now-replays"')[2]
+
+    assert (told.count("now-replay"), "4 runs" in told) == (1, True)
+    assert "3 reproduced · 1 diverged" in told
+    assert f"/p/shop/session-replays/{asked.session_replay_id}" in told
+
+
+def test_a_loop_is_told_as_the_session_tells_it(bob, shop):
+    send(shop, "r1", *[make_tool_step("look", arguments={"n": 1}, result="1") for _ in range(12)])
+
+    told = bob.get("/p/shop/").content.decode().partition('id="now-loops"')[2]
+
+    assert "look called 12 × with the same arguments" in told
+    assert "look called 12 × with the same arguments" in bob.get("/p/shop/s/r1").content.decode()
+
+
+def test_the_bars_of_all_failures_have_one_scale(bob, shop):
+    for number in range(4):
+        fail(shop, f"many{number}", "rate limit")
+    fail(shop, "once", "connection reset")
+
+    for address in ("/p/shop/", FAILURES):
+        bars = re.findall(r'<rect[^>]* height="(\d+)"', bob.get(address).content.decode())
+        assert sorted(map(int, bars)) == [4, 16]
+
+
+def test_goldens_that_failed_are_told_in_the_headline(bob, shop, monkeypatch):
+    fail(shop, "r1", "order 1 is gone")
+    standing = Standing(ranked=[1, 2], tells_of_code=True, counted={"fail": 1, "pass": 1}, of_recordings=0)
+    monkeypatch.setattr("sessions_app.web.now.views.standing_of", lambda project: standing)
+
+    story = re.search(r'<p class="story">(.*?)</p>', bob.get("/p/shop/").content.decode(), re.DOTALL)
+
+    assert story is not None
+    assert "1 failure or anomaly is new or rising" in story[1]
+    assert "1 of 2 goldens failed." in story[1]
 
 
 def test_a_clock_that_is_ahead_makes_no_failure_later_than_its_arrival(shop):

@@ -11,12 +11,23 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from sessions_app.models import Project, Session
+from sessions_app.core.pricing import Cost
+from sessions_app.models import Project, Run, Session
 from sessions_app.queries.failing_now import failing_now
-from sessions_app.queries.now import STALLED, finished_replays, loops, open_counts, open_replays, pulse, thawed
+from sessions_app.queries.now import (
+    STALLED,
+    finished_replays,
+    loops,
+    open_counts,
+    open_replays,
+    pulse,
+    repeats_in_words,
+    thawed,
+)
 from sessions_app.queries.prices import cost_of_run, price_list
 from sessions_app.web.access import project_page
 from sessions_app.web.goldens.standing import standing_of
+from sessions_app.web.now.replay_lines import finished_lines
 
 _AWAY = timedelta(minutes=30)
 """Whoever comes back later than this begins a new visit."""
@@ -37,7 +48,7 @@ def now(request: HttpRequest, project: Project) -> HttpResponseBase:
         "standing": standing_of(project),
         "open": open_replays(project),
         "open_counts": open_counts(project),
-        "finished": finished_replays(project, since),
+        "finished": finished_lines(finished_replays(project, since)),
         "since": since,
         "loops": _with_costs(project, moment),
         "thawed": thawed(project),
@@ -62,6 +73,6 @@ def _last_visit(request: HttpRequest, project: Project, moment: datetime) -> dat
     return since
 
 
-def _with_costs(project: Project, moment: datetime) -> list[tuple[Any, Any]]:
+def _with_costs(project: Project, moment: datetime) -> list[tuple[Run, str, Cost | None]]:
     prices = price_list(project)
-    return [(run, cost_of_run(run, prices)) for run in loops(project, moment)]
+    return [(run, repeats_in_words(run), cost_of_run(run, prices)) for run in loops(project, moment)]

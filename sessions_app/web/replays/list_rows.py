@@ -61,21 +61,30 @@ def _line(row: Row, golden_run: GoldenRun | None) -> Line:
         replay=row.replay,
         took_ms=row.took_ms,
         what=short_title_of(row.replay),
-        state=("golden", judged.result or "") if judged else _state(row.replay),
-        detail=_of_golden(judged) if judged else _detail(row.replay),
+        state=("golden", judged.result or "") if judged else state_key(row.replay),
+        detail=_of_golden(judged) if judged else detail_of(row.replay),
         golden_run=golden_run,
     )
 
 
 def _batch(asked: SessionReplay, replays: list[Replay]) -> Batch:
-    counted = Counter(map(_state, replays)).most_common()
+    counted = _counted(replays)
     others = [state for state, _ in counted if state != ("replay_verdict", "reproduced")]
-    words = " · ".join(f"{number} {state_of(*state).word}" for state, number in counted)
     state = others[0] if others else counted[0][0]
-    return Batch(asked=asked, newest=replays[0], total=len(replays), state=state, detail=words)
+    return Batch(asked=asked, newest=replays[0], total=len(replays), state=state, detail=batch_words(replays))
 
 
-def _state(replay: Replay) -> tuple[str, str]:
+def batch_words(replays: Sequence[Replay]) -> str:
+    """How many came to what, the most first."""
+    return " · ".join(f"{number} {state_of(*state).word}" for state, number in _counted(replays))
+
+
+def _counted(replays: Sequence[Replay]) -> list[tuple[tuple[str, str], int]]:
+    return Counter(map(state_key, replays)).most_common()
+
+
+def state_key(replay: Replay) -> tuple[str, str]:
+    """The table of its state, and the key there."""
     if replay.state != ReplayState.DONE or not replay.verdict:
         return "replay", replay.state
     if replay.waits_for_answer:
@@ -99,7 +108,8 @@ def _where(replay: Replay) -> str:
     return f"at step {step}" if step else ""
 
 
-def _detail(replay: Replay) -> str:
+def detail_of(replay: Replay) -> str:
+    """Where it stands, what is the same, or why the state is not a good one."""
     if not replay.is_over:
         return _progress(replay)
     samples = samples_of(replay)
