@@ -79,6 +79,7 @@ def test_a_step_that_failed_then_is_told_as_failed_while_the_replay_runs(shop, b
     assert "502 Bad Gateway" in match(r'<span class="wrong">(.*?)</span>', newest)
     assert "book_room" in newest
     assert "wrong" not in before
+    assert re.search(r"1 failed: step <a [^>]+>3</a>", page)
 
 
 @pytest.mark.parametrize(

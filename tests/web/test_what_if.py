@@ -121,6 +121,9 @@ def test_a_result_says_in_one_line_what_the_change_did_and_what_that_proves(bob,
 
     assert "With the answer []: 828 → 747 The outcome was written by hand: it proves nothing about the agent." in told
     assert "diverged" not in told
+    report = bob.get(reverse("replay", args=["shop", fork.replay_id])).content.decode()
+    assert 'class="report-verdict verdict-unproven"' in report
+    assert "3 steps; the outcome was written by hand: it proves nothing about the agent" in report
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from sessions_app.models import Project, Replay
 from sessions_app.models.replays import FORK_MODES, OPEN_STATES, ReplayState
 from sessions_app.queries.comparable_runs import comparable_runs
 from sessions_app.queries.goldens import golden_of
+from sessions_app.services.fork_facts import written_outcome
 from sessions_app.web.badges import SOURCE_MEANS
 from sessions_app.web.forks.report import fork_context
 from sessions_app.web.render import spelled
@@ -154,7 +155,7 @@ _GOLDEN_CSS: dict[Result, str] = {
 def verdict_css(replay: Replay) -> str:
     """Of a fork the expectation tells, where it is proven; of any other replay the verdict."""
     if is_fork(replay) and replay.verdict in ("reproduced", "diverged"):
-        if replay.expectation_met is not None and replay.unproven_source:
+        if replay.unproven_source if replay.expectation_met is not None else written_outcome(replay):
             return "unproven"
         return {True: "reproduced", False: "failed", None: "diverged"}[replay.expectation_met]
     return "stopped" if replay.is_in_part else css_of(replay.verdict)

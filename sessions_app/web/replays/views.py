@@ -156,7 +156,12 @@ def _so_far(row: Replay) -> dict[str, Any]:
     """One that goes on after a pause goes through the steps before it again, which are answered already."""
     steps = forked_steps(row) or steps_answered(row)
     answered = sum(step.source != "unknown" for step in steps)
-    return {"so_far": steps, "answered": max(row.progress_done, min(answered, row.progress_total))}
+    failed = [step for step in steps if step.error is not None]
+    return {
+        "so_far": steps,
+        "failed_so_far": failed,
+        "answered": max(row.progress_done, min(answered, row.progress_total)),
+    }
 
 
 def golden_link(project: Project, row: Replay) -> str | None:
