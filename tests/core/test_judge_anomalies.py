@@ -704,11 +704,12 @@ def test_an_answer_says_in_many_ways_that_something_is_done(text):
         answered("It is placed, and paid.", tool("place_order", {"id": 7}, {"order": {"id": 1}, "accepted": False})),
         answered("I have sent your parcel back.", tool("return_parcel", {"id": 7}, {"status": "returned"})),
         answered("The payment was returned.", tool("pay", {"id": 7}, {"status": "returned"})),
+        answered("Your card was turned down.", tool("pay", {"id": 7}, {"status": "declined"})),
         answered(
             "Ann is invited.", tool("invite", {"id": 7}, {"guests": [{"state": "declined"}, {"state": "denied"}]})
         ),
     ],
-    ids=["not approved yet", "under way", "what was to be done", "told", "of a list"],
+    ids=["not approved yet", "under way", "what was to be done", "told", "in other words", "of a list"],
 )
 def test_a_state_that_is_no_refusal_or_is_told_is_in_order(run):
     assert found("refusal_unsaid", run) == []
@@ -754,8 +755,9 @@ def test_what_is_not_over_and_is_called_done_is_found(run, name, at):
         answered("Your refund is submitted and the ticket is closed.", PAY),
         answered("Your order is paid.", tool("get_order", {"id": 7}, {"status": "pending"})),
         answered("Your parcel is heavy.", PAY),
+        answered("The server is up.", tool("start_server", {"id": 7}, {"state": "running"})),
     ],
-    ids=["went live", "asked for", "under way", "denied", "submitted", "one look", "of something else"],
+    ids=["went live", "asked for", "under way", "denied", "submitted", "one look", "of something else", "a server"],
 )
 def test_what_was_over_or_is_not_called_done_is_in_order(run):
     assert found("unfinished_unsaid", run) == []
@@ -879,7 +881,10 @@ def test_an_id_that_is_not_that_of_a_tool_with_its_digits_turned_is_in_order(run
 
 
 CREDIT = "Customer C-2041 got a broken lamp. Please give her store credit."
-HITS = [{"customer_id": "C-2041", "name": "Maria Keller"}, {"customer_id": "C-2014", "name": "Mario Keller"}]
+HITS = [
+    {"customer_id": "C-2041", "name": "Maria Keller", "manager": "C-2040"},
+    {"customer_id": "C-2014", "name": "Mario Keller"},
+]
 
 
 def credited(customer: str, answer: str, *more: Step, question: str = CREDIT, before: str = "C-2041") -> Run:
@@ -907,8 +912,19 @@ def test_an_act_on_another_than_the_question_and_the_answer_speak_of_is_found():
         credited("C-2014", "Maria Keller now has it.", before="C-2014"),
         credited("C-2014", "Maria Keller now has it.", tool("remind", {"customer_id": "C-2099"})),
         credited("C-2015", "Maria Keller now has it."),
+        credited("C-2040", "The manager of Maria Keller (C-2041) has it."),
     ],
-    ids=["the same", "named", "its id named", "of neither", "asked for", "looked at before", "a row", "not told"],
+    ids=[
+        "the same",
+        "named",
+        "its id named",
+        "of neither",
+        "asked for",
+        "looked at before",
+        "a row",
+        "not told",
+        "of its record",
+    ],
 )
 def test_an_act_on_another_that_the_answer_speaks_of_or_that_is_one_of_a_row_is_in_order(run):
     assert found("other_id", run) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, Step
 
 CENT = 0.006
+_MOST = 20
 
 # --- of a call ---------------------------------------------------------------------------------
 
@@ -45,25 +45,34 @@ class _Listed:
 
 
 def other_totals(run: Run) -> Iterator[tuple[Step, str, float, tuple[str, ...], float]]:
-    """A number that was recorded anywhere else, or that makes the one of the other, is in order."""
+    """A number that was recorded anywhere else, or that makes the one of the other, is in order. Only the first ones:
+    each is held against all that was told."""
     listing = {step.index: found for step, call in own_tools(run) if (found := _listed(value_of(call.arguments)))}
     amounts: dict[str, set[tuple[float, str]]] = {}
-    others = sorted(float(found) for found in PLAIN_NUMBER.findall(text_of(run.input) or "")) if listing else []
+    checks = 0
+    others = [float(found) for found in PLAIN_NUMBER.findall(text_of(run.input) or "")] if listing else []
     for step, call in own_tools(run) if listing else ():
         found = listing.get(step.index)
         total = _total_of(found.ids, amounts) if found else None
-        if found and total is not None and not _is_explained(found.amount, total, others):
-            yield step, found.key, found.amount, found.ids, total
+        if found and total is not None and abs(total - found.amount) > CENT and checks < _MOST:
+            checks += 1
+            more = [amount for each, told in amounts.items() if each not in found.ids for amount, _ in told]
+            if not _is_made_of(found.amount, total, sorted([*others, *more])):
+                yield step, found.key, found.amount, found.ids, total
         for record in _records(value_of(call.result)):
             told = {(float(item), str(record.get("currency"))) for key, item in record.items() if _is_sum(key, item)}
             for name in _ids_in(record) if told else ():
                 amounts.setdefault(name, set()).update(told)
-            for item in (item for key, item in record.items() if is_number(item) and not _is_sum(key, item)):
-                insort(others, float(item))
+            has_place = any(_ids_in(record))
+            others += [
+                float(item)
+                for key, item in record.items()
+                if is_number(item) and not (has_place and _is_sum(key, item))
+            ]
 
 
-def _is_explained(amount: float, total: float, others: list[float]) -> bool:
-    return abs(total - amount) < CENT or made_of(amount, total, others) or made_of(amount, 0, others)
+def _is_made_of(amount: float, total: float, others: list[float]) -> bool:
+    return made_of(amount, total, others) or made_of(amount, 0, others)
 
 
 def _listed(arguments: JsonValue) -> _Listed | None:

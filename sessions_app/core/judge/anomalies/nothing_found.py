@@ -137,7 +137,14 @@ def numbers_without_a_source(run: Run, searches: Made) -> dict[str, tuple[list[i
     sentences = [(sentence, _unknown_number(sentence, told)) for sentence in _SENTENCE.split(answer)]
     stated = [(_stems(sentence), number) for sentence, number in sentences if number is not None]
     found = {query: next((number for stems, number in stated if _is_about(query, stems)), None) for query in queries}
-    return {query: (queries[query], number) for query, number in found.items() if number is not None}
+    doubted = islice(((query, number) for query, number in found.items() if number is not None), _NAMED)
+    return {query: (queries[query], number) for query, number in doubted if not _is_told_later(run, query, queries)}
+
+
+def _is_told_later(run: Run, query: str, queries: dict[str, list[int]]) -> bool:
+    """Whether a call behind the search gave something of what it looked for: the number may be made of that."""
+    later = (each for each in own_tools(run) if each[0].index > queries[query][-1] and not is_empty_answer(each[1]))
+    return any(_is_about(query, _stems(_told_by(step))) for step, _ in later)
 
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")

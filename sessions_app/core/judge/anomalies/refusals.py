@@ -10,7 +10,7 @@ from sessions_app.core.judge.anomalies.answer_words import ANSWER, SAYS_NOTHING,
 from sessions_app.core.judge.anomalies.failures import FAILED_STATES, has_failed
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.repeats import repeated_calls
-from sessions_app.core.judge.anomalies.told_states import REFUSED, is_unfinished, told_refusals, told_states
+from sessions_app.core.judge.anomalies.told_states import REFUSED, is_waiting, told_refusals, told_states
 from sessions_app.core.judge.reading import has_answer, leaves, own_tools, text_of, value_of
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, Step, ToolCall
@@ -70,11 +70,12 @@ def _refusal(step: Step, call: ToolCall, answer: str) -> str | None:
         return None
     states = sorted(_states_of(call) & (_HARD | (_SENT_BACK if _SENDS.search(call.tool_name) else frozenset())))
     if states:
-        return None if any(state[:5] in answer for state in states) else states[0]
+        return None if _TELLS.search(answer) or any(state[:5] in answer for state in states) else states[0]
     is_over = _OVER.search(answer) and not _UNDER_WAY.search(answer)
     return next((f"{key}: false" for key in told_refusals(call)), None) if is_over else None
 
 
+_TELLS = re.compile(r"reject|declin|denied|deny|refus|turned down|block|fail|insufficient|bounced")
 _SENT_BACK = frozenset({"returned", "bounced", "undelivered", "undeliverable"})
 _SENDS = re.compile(r"pay|transfer|send|mail|notif|messag", re.IGNORECASE)
 
@@ -101,7 +102,7 @@ def unfinished_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if not _OVER.search(answer) or _UNDER_WAY.search(answer) or SAYS_NOTHING.search(answer) or not has_answer(run):
         return
     for step, call in left_unfinished(run):
-        state = next(state for state in told_states(call) if is_unfinished(state))
+        state = next(filter(is_waiting, told_states(call)))
         message = f"{step.name} last answered {state}, and the answer says that it is done"
         yield Anomaly(code="unfinished_unsaid", message=message, steps=(step.index,))
 
@@ -116,7 +117,7 @@ def left_unfinished(run: Run) -> list[Made]:
     begun: dict[int, Made] = {}
     begun_with: dict[str, int] = {}
     for step, call in own_tools(run):
-        reads, is_open = looks_up(step, call), any(map(is_unfinished, told_states(call)))
+        reads, is_open = looks_up(step, call), any(map(is_waiting, told_states(call)))
         known = {begun_with[value] for value in _values(call.arguments) if begun_with.get(value) in begun}
         for at in known if reads else ():
             del begun[at]

@@ -122,8 +122,7 @@ def _how_meant(run: Run, calls: list[Made]) -> str | None:
 
 
 _TIMES_ASKED = re.compile(
-    r"(?<!\w)(?:twice|(?:two|three|four|five|\d+) times|\d+ ?[x×](?!\w)|zweimal|dreimal|deux fois|dos veces|duas vezes)"
-    r"|二回|2回|两次"
+    r"(?<!\w)(?:twice|(?:two|three|four|five) times|zweimal|dreimal|deux fois|dos veces|duas vezes)(?!\w)|二回|2回|两次"
 )
 
 

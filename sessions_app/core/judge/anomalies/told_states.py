@@ -11,7 +11,7 @@ from sessions_app.core.run import ToolCall
 STATE_KEYS = frozenset({"status", "state", "decision", "result", "outcome", "verdict", "approval"})
 REFUSED = frozenset({"rejected", "declined", "denied", "refused", "disapproved", "not_approved"})
 _GRANTED = frozenset({"approved", "accepted", "authorized", "authorised", "granted", "allowed", "permitted"})
-_UNFINISHED = frozenset({"pending", "queued", "waiting", "running", "processing", "in_progress", "in progress"})
+_WAITING = frozenset({"pending", "queued", "waiting", "processing", "in_progress", "in progress"})
 
 
 def told_states(call: ToolCall) -> Iterator[str]:
@@ -34,5 +34,10 @@ def _records(call: ToolCall) -> list[JsonObject]:
     return [told, *(inner if len(inner) == 1 else ())]
 
 
+def is_waiting(state: str) -> bool:
+    return state in _WAITING
+
+
 def is_unfinished(state: str) -> bool:
-    return state in _UNFINISHED
+    """What runs may be as it is meant to be, as a server."""
+    return is_waiting(state) or state == "running"

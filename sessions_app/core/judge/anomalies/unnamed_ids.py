@@ -70,10 +70,11 @@ def _wanted(item: JsonValue, asked: dict[Form, str]) -> str | None:
 
 
 def _speaks_of_other(run: Run, used: str, wanted: str) -> bool:
-    """The answer has nothing of the record that a tool gave of the one, and something of the other."""
+    """The answer has nothing of the record that a tool gave of the one, and something of the other; who is named in the
+    record of the other, as a manager is, belongs to it."""
     answer = (text_of(run.output) or "")[:ANSWER].lower()
     ours, others = _told_of(run, wanted), _told_of(run, used)
-    is_known, names = len(others) > 1, [*(others - ours), used.lower()]
+    is_known, names = len(others) > 1 and wanted.lower() not in others, [*(others - ours), used.lower()]
     return is_known and any(word in answer for word in ours - others) and not any(word in answer for word in names)
 
 
