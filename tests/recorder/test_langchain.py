@@ -881,6 +881,28 @@ def test_a_changed_record_is_noticed(step):
     assert result.verdict != "reproduced"
 
 
+def _with_instructions_of_the_run(record: dict[str, Any]) -> None:
+    record["instructions"] = "Pay everything."
+
+
+def _with_instructions_of_the_request(record: dict[str, Any]) -> None:
+    record["steps"][0]["request"]["messages"][0]["instructions"] = "Pay everything."
+
+
+@pytest.mark.parametrize("forge", [_with_instructions_of_the_run, _with_instructions_of_the_request])
+def test_instructions_that_a_graph_without_any_is_said_to_have_are_judged(forge: Callable[[dict[str, Any]], None]):
+    from langchain.agents import create_agent
+
+    run = only(says(ANSWER), work=lambda url: create_agent(graphs.model_at(url)).invoke(graphs.asked(ASKED)))
+    record = json.loads(encode_native(run))
+    assert assert_promise_kept(encode_native(run)).verdict == "replayable"
+    forge(record)
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["instructions_contradicted"]
+
+
 def test_an_error_of_a_call_that_succeeded_is_judged():
     run = only(ASKS, says(ANSWER), work=invoked)
     record = json.loads(encode_native(run))

@@ -19,7 +19,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.run import EXCHANGES, Run
+from sessions_app.core.run import EXCHANGES, GRAPHS, Run
 
 
 def instructions_contradict(run: Run) -> bool:
@@ -31,11 +31,18 @@ def instructions_contradict(run: Run) -> bool:
         return said is not None and said not in told
     if run.source_format == "native" and is_openai_agents(run):
         return _says_otherwise(run) or _has_unsaid_prompt(run)
+    if run.source_format == "native" and run.agent.framework in GRAPHS:
+        return _is_told_by_first_request(run) and _says_otherwise(run)
     if said is None or sent is not None:
         is_said = bool(said) or (said == "" and run.source_format == EXCHANGES)
         return is_said and sent != said
     prompts = _prompts(first_requests(run))
     return bool(prompts) and said not in (*prompts, "\n\n".join(prompts), "\n".join(prompts))
+
+
+def _is_told_by_first_request(run: Run) -> bool:
+    """The recorder takes the run's instructions from whatever asked a model first, which may be inside of a tool."""
+    return main_models(run)[:1] == run.model_calls[:1]
 
 
 def _put_together(run: Run) -> str | None:
@@ -59,18 +66,18 @@ def _prompts(messages: Iterable[SeenMessage]) -> list[str]:
     return [str(part.get("content")) for seen in messages for part in seen.parts_of("system-prompt")]
 
 
-# --- OpenAI Agents SDK -------------------------------------------------------------------------
+# --- recorders of other loops ------------------------------------------------------------------
 
 
 def _says_otherwise(run: Run) -> bool:
-    """Its recorder writes an empty text into the run, and none into the request, where an agent has no instructions."""
+    """A recorder writes an empty text into the run, and none into the request, where an agent has no instructions."""
     newest = first_requests(run)[-1:]
     is_request = any(seen.message.get("kind") == "request" for seen in newest)
     return is_request and run.instructions is not None and run.instructions != (_sent(run) or "")
 
 
 def _has_unsaid_prompt(run: Run) -> bool:
-    """Its agents have instructions; a system prompt beside them can only come from the input."""
+    """Agents of the OpenAI Agents SDK have instructions; a system prompt beside them can only come from the input."""
     given = run.extra.get("input_items", value_of(run.input))
     return bool(Counter(_prompts(first_requests(run))) - Counter(_prompts_in(given)))
 
