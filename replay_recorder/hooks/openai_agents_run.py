@@ -115,7 +115,7 @@ class RunLog:
         if self._request is None:
             self._put_start(instructions, asked.prior)
         title = model_name(agent.model) or "model"
-        is_made = agent.instructions is not None and agent.instructions != instructions
+        is_made = (agent.instructions or None) != (instructions or None)
         made_by_code = {"dynamic_instructions": True} if is_made else {}
         step = self.run.begin("model", name=title, agent=name(agent.name), request=asked.history, **made_by_code)
         self._request = ModelRequest(self.run, step, self._conversation, self._calls.asked_for, agents_own=agent.model)

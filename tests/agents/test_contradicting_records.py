@@ -15,7 +15,8 @@ from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from tests.agents.test_odd_fields import Record, reproduces, small_record
-from tests.recorder.playing import last_record
+from tests.recorder.playing import last_record, recorded
+from tests.recorder.rare_agents import result_from_outside_with_a_prompt
 from tests.recorder.replaying import assert_promise_kept, replayed
 from tests.recorder.scenarios import (
     Play,
@@ -168,3 +169,12 @@ def test_the_step_of_a_call_that_is_not_there_is_not_that_of_the_call_beside_it(
 
     assert result.divergence is not None
     assert (result.verdict, result.divergence.step, result.divergence.path) == ("fixture_missing", place, "result")
+
+
+def test_a_resumed_run_whose_first_request_lacks_its_prompt_is_judged():
+    record: Record = json.loads(recorded(result_from_outside_with_a_prompt())[-1])
+    assert assert_promise_kept(json.dumps(record).encode()).verdict == "replayable"
+    first = next(step for step in record["steps"] if step["kind"] == "model")
+    assert first["request"]["messages"][-1]["parts"].pop()["part_kind"] == "user-prompt"
+
+    assert judged(record) == ("input_contradicts", None)

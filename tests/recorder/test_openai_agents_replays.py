@@ -437,17 +437,19 @@ def test_instructions_that_change_on_the_way_are_judged_at_their_request():
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("instructions_changed", 3)]
 
 
-def _hands_over(**run: Any) -> Record:
+def _hands_over(instructions: str | None = "You bill.", **run: Any) -> Record:
     """Steps: 1 model, 2 the handoff, 3 model of the other agent."""
-    billing = playing.agent([playing.says("Paid.")], name="Billing", instructions="You bill.")
+    billing = playing.agent([playing.says("Paid.")], name="Billing", instructions=instructions)
     hands_over = playing.calls("transfer_to_billing", "{}", "h1")
     made = playing.agent([hands_over], instructions="Be kind.", handoffs=[billing])
     return playing.one_record(lambda: playing.run(made, **run))
 
 
-@pytest.mark.parametrize("instructions", ["You pay.", None])
-def test_the_first_request_behind_a_handoff_is_held_against_what_the_other_agent_has(instructions: str | None):
-    record = _hands_over()
+@pytest.mark.parametrize(("has", "instructions"), [("You bill.", "You pay."), ("You bill.", None), (None, "You pay.")])
+def test_the_first_request_behind_a_handoff_is_held_against_what_the_other_agent_has(
+    has: str | None, instructions: str | None
+):
+    record = _hands_over(has)
     assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
     record["steps"][2]["request"]["messages"][-1]["instructions"] = instructions
 
@@ -456,14 +458,15 @@ def test_the_first_request_behind_a_handoff_is_held_against_what_the_other_agent
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("instructions_changed", 3)]
 
 
-def test_instructions_that_a_filter_of_the_input_makes_are_no_change_of_the_record():
+@pytest.mark.parametrize("has", ["You bill.", None])
+def test_instructions_that_a_filter_of_the_input_makes_are_no_change_of_the_record(has: str | None):
     def quicker(data: Any) -> ModelInputData:
         return ModelInputData(input=data.model_data.input, instructions=f"{data.model_data.instructions} Be quick.")
 
-    record = _hands_over(run_config=RunConfig(call_model_input_filter=quicker))
+    record = _hands_over(has, run_config=RunConfig(call_model_input_filter=quicker))
 
     assert [step.get("dynamic_instructions") for step in record["steps"][::2]] == [True, True]
-    assert record["steps"][2]["request"]["messages"][-1]["instructions"] == "You bill. Be quick."
+    assert record["steps"][2]["request"]["messages"][-1]["instructions"] == f"{has} Be quick."
     assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
 
 
@@ -474,6 +477,21 @@ def test_instructions_that_a_function_makes_may_change():
 
     assert [step.get("dynamic_instructions") for step in record["steps"][::2]] == [True, True]
     assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+
+
+@pytest.mark.parametrize(
+    ("name", "turn"),
+    [("a_call_that_a_person_rejects", 1), ("a_stored_state_that_goes_on", 1), ("three_turns_of_a_session", 1)],
+)
+def test_a_first_request_that_does_not_go_on_from_earlier_turns_is_judged(name: str, turn: int):
+    record = copy.deepcopy(played(name, "run")[turn])
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+    for step in steps_of(record, "model"):
+        del step["request"]["after"]
+
+    judged = assert_promise_kept(bytes_of(record))
+
+    assert (judged.verdict, judged.reasons[0].code) == ("cold", "past_contradicted")
 
 
 @pytest.mark.parametrize(("is_made", "state"), [(True, "not_comparable"), (False, "proven")])

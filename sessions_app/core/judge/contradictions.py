@@ -92,7 +92,9 @@ def _prompts(run: Run) -> Iterator[Reason]:
         yield from _prompt_beside_decisions(run, prompts, models[0][0])
         return
     is_rewritten = is_reworded or prompts > 1 or len(first_requests(run)) > 1
-    if added and (is_reworded or prompts != 1):
+    # Tools that a resumed run begins with may give prompts along, which `outside_messages` counts.
+    is_other = is_reworded or prompts != 1 if run.deferred is None else not prompts
+    if added and is_other:
         message = "The first request does not hold the input as its one prompt."
         yield reason_at(run, "past_rewritten" if is_rewritten else "input_contradicts", message, models[0][0])
 
@@ -112,9 +114,12 @@ def _saved_input(run: Run) -> Iterator[Reason]:
 
 
 def _pasts(run: Run) -> Iterator[Reason]:
-    """A recorder tells where code rewrote what came before; a replay holds everything else against the loop."""
+    """A recorder tells where code rewrote what came before; a replay holds everything else against the loop. Others
+    write the earlier turns down as their first request has them."""
     before = run.prior
-    for step, call in main_models(run) if is_of_recorder(run) and run.origin == "recorded" else ():
+    is_recorded = run.source_format == "native" and run.origin == "recorded"
+    own = None if is_of_recorder(run) else 1
+    for step, call in main_models(run)[:own] if is_recorded else ():
         if call.history is None:
             continue
         if before is not None and read_rewriting(step) is None and not _goes_on_from(call.history, before):

@@ -216,12 +216,13 @@ def _other_instructions(run: Run) -> Iterator[Reason]:
 
 
 def _said_at_handoffs(run: Run) -> dict[str, JsonValue]:
-    """The instructions of each agent that a run was handed over to, where they are a text."""
+    """The instructions of each agent that a run was handed over to. Those that are no text are made by code, which its
+    requests tell; else the agent has none."""
     said = [step.extra.get("handoff") for step in run.steps]
     return {
-        each["to"]: each["instructions"]
+        each["to"]: each.get("instructions")
         for each in said
-        if isinstance(each, dict) and isinstance(each.get("to"), str) and "instructions" in each
+        if isinstance(each, dict) and isinstance(each.get("to"), str)
     }
 
 
