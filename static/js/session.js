@@ -154,3 +154,9 @@ if (isLive && !narrow.matches) {
   if (new URL(location.href).searchParams.has("step") && row && scrollY === 0 && row.getBoundingClientRect().bottom > innerHeight) row.scrollIntoView({ block: "center" });
   for (const near of [index + 1, index - 1]) if (panel.querySelector(`[data-step="${near}"]`)) fetchPanel(near).catch(() => {});
 }
+
+// Of many runs the one that was asked for is in sight, among the tabs and in the conversation.
+document.querySelector(".runs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+if (!location.hash && new URL(location.href).searchParams.has("run")) {
+  document.querySelector(".turn ~ .turn-shown")?.scrollIntoView();
+}

@@ -222,7 +222,9 @@ def test_the_bars_of_all_failures_have_one_scale(bob, shop):
 
 def test_goldens_that_failed_are_told_in_the_headline(bob, shop, monkeypatch):
     fail(shop, "r1", "order 1 is gone")
-    standing = Standing(ranked=[1, 2], tells_of_code=True, counted={"fail": 1, "pass": 1}, of_recordings=0)
+    standing = Standing(
+        ranked=[1, 2], tells_of_code=True, counted={"fail": 1, "pass": 1}, without_code=0, of_recordings=0
+    )
     monkeypatch.setattr("sessions_app.web.now.views.standing_of", lambda project: standing)
 
     story = re.search(r'<p class="story">(.*?)</p>', bob.get("/p/shop/").content.decode(), re.DOTALL)

@@ -8,7 +8,7 @@ from sessions_app.models import Replay
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.browsing import arrive, looks, press, sign_in
 from tests.web.making import HOSTILE, make_project, make_session, make_user
-from tests.web.records import load_example
+from tests.web.records import load_example, load_record
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = [
@@ -376,3 +376,18 @@ def test_the_head_of_a_table_that_scrolls_covers_no_row(signed_in, live_server):
     assert head is not None
     assert row is not None
     assert head["y"] + head["height"] <= row["y"]
+
+
+@pytest.mark.parametrize("width", [1280, 320])
+def test_of_many_runs_the_one_that_was_asked_for_is_in_sight(signed_in, live_server, shop, width):
+    for number in range(1, 13):
+        load_record(shop, run_id=f"turn_{number}", session_id="chat", input=f"Question {number}, and some words more")
+    signed_in.set_viewport_size({"width": width, "height": 800})
+
+    signed_in.goto(f"{live_server.url}/p/shop/s/chat?run=turn_9&view=messages")
+
+    expect(signed_in.locator(".turn-shown")).to_be_in_viewport()
+    assert signed_in.evaluate("document.documentElement.scrollWidth") <= width
+    tab = signed_in.locator(".runs [aria-current]").bounding_box()
+    assert tab is not None
+    assert 0 <= tab["x"] < width

@@ -179,6 +179,20 @@ def test_runs_are_told_apart_by_what_they_were_asked_and_those_that_went_wrong_a
     assert "1 of 2 runs went wrong: 2 Pay with the card on file" in head()
 
 
+def test_a_conversation_says_which_of_its_turns_went_wrong(shop, bob):
+    load_record(shop, run_id="chat_1", session_id="chat", input="Pay with the card on file")
+    odd = {"code": "refusal_unsaid", "message": "charge_card answered declined", "steps": [1], "level": "warning"}
+
+    def thread():
+        return words_of(bob.get("/p/shop/s/chat?view=messages").content.decode().partition('class="turn')[2])
+
+    assert "declined" not in thread()
+
+    Run.objects.update(failure_group="f" * 10, anomalies=[odd])
+
+    assert "step 1 charge_card answered declined" in thread()
+
+
 def test_an_orchestrator_stands_before_its_sub_agents(shop, bob):
     began = "2026-11-17T15:14:0{}Z"
     called = {"session_id": "brief", "parent": {"run_id": "lead", "step": 2}}
