@@ -1,5 +1,6 @@
 """What the answer says, held against what was recorded. Each detector with a case that fires and one just below it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.run import AgentCall, ErrorInfo, Run, Step
 from tests.core.test_judge_anomalies import answered, found
 from tests.core.test_judge_runs import (
+    NOON,
     history,
     make_run,
     make_step,
@@ -282,6 +284,38 @@ def test_stale_data_that_the_answer_takes_as_fresh_is_found():
     ids=["fresh", "told", "told in its words", "apology"],
 )
 def test_stale_data_that_is_told_or_not_stale_is_in_order(run):
+    assert found("warning_unsaid", run) == []
+
+
+def stocks(answer: str, *ages: timedelta, arguments: Any = None) -> Run:
+    taken = [(NOON - age).isoformat() for age in ages]
+    steps = [tool("get_stock", arguments or {"at": n}, {"on_hand": n, "as_of": at}) for n, at in enumerate(taken)]
+    return make_run(model(), *steps, model(), output=payload(answer), started_at=NOON)
+
+
+FRESH, OLD = timedelta(minutes=10), timedelta(days=9)
+
+
+def test_data_that_is_far_older_than_that_of_the_other_calls_is_found():
+    message = "get_stock gave data that is 9 days old, unlike its other calls; the answer does not say so"
+
+    assert found("warning_unsaid", stocks(STOCK, FRESH, OLD, FRESH)) == [(message, (3,))]
+    assert first_odd_step(find_anomalies(stocks(STOCK, FRESH, OLD, FRESH))) == 3
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        stocks(STOCK, FRESH, FRESH, FRESH),
+        stocks(STOCK, FRESH, OLD),
+        stocks(STOCK, FRESH, timedelta(hours=23), FRESH),
+        stocks(STOCK, OLD, OLD, OLD),
+        stocks("118 tents, as of 9 days ago.", FRESH, OLD, FRESH),
+        stocks(STOCK, FRESH, OLD, FRESH, arguments={"on": "2026-02-08"}),
+    ],
+    ids=["fresh", "two", "of today", "all old", "told", "asked for"],
+)
+def test_old_data_that_is_usual_or_told_or_asked_for_is_in_order(run):
     assert found("warning_unsaid", run) == []
 
 

@@ -16,6 +16,7 @@ from sessions_app.core.judge.anomalies.nothing_found import (
     empty_result_retried,
     empty_results_gone_past,
 )
+from sessions_app.core.judge.anomalies.old_data import older_than_others
 from sessions_app.core.judge.anomalies.one_of_many import one_of_many
 from sessions_app.core.judge.anomalies.owners import other_identity, unscoped_calls, used_of_other
 from sessions_app.core.judge.anomalies.refusals import refusals_gone_past, unfinished_gone_past
@@ -63,6 +64,7 @@ DETECTORS: tuple[Detector, ...] = (
     unfinished_gone_past,
     one_of_many,
     warnings_gone_past,
+    older_than_others,
     sub_agents_gone_past,
     empty_results_gone_past,
     answers_without_a_source,
@@ -101,8 +103,8 @@ RULES: dict[str, str] = {
     "unfinished_unsaid": "A tool last answered that it had not finished, and the answer says that it is done.",
     "one_of_many": "In a long series of calls of one tool, one left something out or did nothing; "
     "the answer names neither it nor a failure.",
-    "warning_unsaid": "A tool said that its answer is out of date, and the run's answer does not say so; "
-    "a note for other warnings of tools.",
+    "warning_unsaid": "A tool's answer is out of date, as it says itself or beside those of the tool's other calls, "
+    "and the run's answer does not say so; a note for other warnings of tools.",
     "sub_agent_unsaid": "A sub-agent failed or came to nothing, and the answer does not say so.",
     "no_source": "Searches found nothing, and the answer states a number or a rule that nothing else told; "
     "a note where it affirms something else.",

@@ -16,7 +16,7 @@ from sessions_app.core.run import Run
 def warnings_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Data that is out of date is a warning; of other warnings nobody knows whether the answer had to tell them."""
     answer = plain((text_of(run.output) or "")[:ANSWER])
-    if not has_answer(run) or owns_up(run.output) or _OLD.search(answer):
+    if not has_answer(run) or owns_up(run.output) or SAYS_OLD.search(answer):
         return
     for step, call in own_tools(run):
         told = object_of(call.result)
@@ -31,7 +31,7 @@ def warnings_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 STALE = ("stale", "is_stale", "outdated", "is_outdated", "out_of_date")
 _WARNINGS = ("warning", "warnings")
-_OLD = re.compile(
+SAYS_OLD = re.compile(
     r"(?<!\w)(?:stale|outdated|out of date|old|older|as of|last (?:updated?|reported|known)|warn\w*)(?!\w)"
 )
 
