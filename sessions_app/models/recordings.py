@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from django.conf import settings
@@ -150,6 +151,9 @@ class Run(models.Model):
         return self.steps[index - 1] if 1 <= index <= len(self.steps) else None
 
 
+_CODE = re.compile(r"[a-z]+(_[a-z]+)+")
+
+
 class ColdCase(models.Model):
     """A run that people have given up reproducing, and why."""
 
@@ -162,3 +166,8 @@ class ColdCase(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.reason}"
+
+    @property
+    def words(self) -> str:
+        """The reason as people read it: programs send codes."""
+        return self.reason.replace("_", " ") if _CODE.fullmatch(self.reason) else self.reason

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations, groupby
@@ -21,10 +21,10 @@ MOST = 2000
 SHOWN_IN_GROUP = 10
 NAMED_OF_GROUP = 200
 """Of each group those whose tools and agents are read."""
-_CODE = re.compile(r"[a-z]+(_[a-z]+)+")
 _FIELDS = (
     "run_id", "received_at", "started_at", "kit", "kit_lacks", "verdict_reasons", "input_preview", "error_preview",
     "verdict", "project", "session", "content", "cold_case", "agent_name", "status", "anomalies", "story",
+    "failure_group",
 )  # fmt: skip
 
 
@@ -54,7 +54,8 @@ class MissingThing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheapestFixes:
-    """The two things that, captured, would have made the most cold cases replayable."""
+    """The two things that, captured, would have made the most cold cases replayable; where people marked all of them,
+    what most lack."""
 
     things: tuple[MissingThing, ...]
     completes: int
@@ -68,6 +69,8 @@ class ColdRun:
     """Without which it cannot be replayed."""
     tried: Replay | None = None
     """Of a run that a person marked: the replay that reproduced it, else the newest that ended."""
+    came_again: bool = False
+    """Its failure did, in a run that can be replayed."""
 
     @property
     def is_marked(self) -> bool:
@@ -86,9 +89,8 @@ class ColdRun:
 
     @property
     def mark(self) -> str:
-        """What a person said who marked it; a code in words."""
-        said = str(self.run.cold_case.reason) if self.is_marked else ""
-        return said.replace("_", " ") if _CODE.fullmatch(said) else said
+        """What was said by who marked it."""
+        return str(self.run.cold_case.words) if self.is_marked else ""
 
     @property
     def at(self) -> datetime:
@@ -136,16 +138,18 @@ class ColdBoard:
 
 
 def cold_board(project: Project) -> ColdBoard:
-    """Four queries for any number of cases."""
+    """Five queries for any number of cases."""
     read = list(cold_runs(project)[: MOST + 1])
     cases = [ColdRun(run=run, missing=needs_of(run)) for run in read[:MOST]]
     counts = Counter(key for case in cases for key in case.missing)
+    groups = _groups(cases, counts)
+    fixes = cheapest_fixes([case.missing for case in cases], _things(cases, counts))
     return ColdBoard(
-        groups=_with_replays(_with_places(_groups(cases, counts))),
+        groups=_with_twins(project, _with_replays(_with_places(groups))),
         total=len(cases),
         lacking=sum(case.run.verdict == "cold" for case in cases),
         is_cut=len(read) > MOST,
-        fixes=cheapest_fixes([case.missing for case in cases], _things(cases, counts)),
+        fixes=fixes if fixes.things or not groups else CheapestFixes(things=groups[0].kit[:2], completes=0),
     )
 
 
@@ -256,6 +260,21 @@ def _with_replays(groups: list[ColdGroup]) -> list[ColdGroup]:
     return [
         replace(group, runs=[replace(case, tried=tried.get(case.run.pk)) for case in group.runs]) for group in groups
     ]
+
+
+def _with_twins(project: Project, groups: list[ColdGroup]) -> list[ColdGroup]:
+    """With whether the failures of the shown ones came again. One query."""
+    again = replayable_again(project, {case.run.failure_group for group in groups for case in group.runs})
+    return [
+        replace(group, runs=[replace(case, came_again=case.run.failure_group in again) for case in group.runs])
+        for group in groups
+    ]
+
+
+def replayable_again(project: Project, failures: Iterable[str | None]) -> set[str | None]:
+    """Those of the failure groups of which a run can be replayed that nobody marked cold."""
+    runs = Run.objects.filter(project=project, origin="recorded", verdict="replayable", cold_case__isnull=True)
+    return set(runs.filter(failure_group__in=set(failures) - {None}).values_list("failure_group", flat=True).distinct())
 
 
 def _places(group: ColdGroup, contents: dict[int, RunContent]) -> tuple[str, ...]:

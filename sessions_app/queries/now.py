@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from sessions_app.core.judge.reading import count
 from sessions_app.models import IngestNote, Project, Replay, Run
 from sessions_app.models.replays import OPEN_STATES, ReplayState
+from sessions_app.queries.cold_cases import replayable_again
 from sessions_app.queries.failure_groups import AT, told_of
 from sessions_app.queries.replays import FILTERS, WAITING, replays_of
 from sessions_app.queries.search import IS_COLD
@@ -76,9 +77,7 @@ def thawed(project: Project) -> list[Thawed]:
     """One for each failure of the newest cold cases. Two queries."""
     failed = Run.objects.filter(project=project, origin="recorded", failure_group__isnull=False)
     cold = failed.filter(IS_COLD).defer(*HEAVY).select_related("session", "cold_case").order_by("-pk")[:LOOKED_AT]
-    groups = {run.failure_group for run in cold}
-    replayable = failed.filter(verdict="replayable", failure_group__in=groups)
-    again = set(replayable.values_list("failure_group", flat=True).distinct())
+    again = replayable_again(project, {run.failure_group for run in cold})
     found: dict[str | None, list[Run]] = {}
     for run in cold:
         if run.failure_group in again:

@@ -7,12 +7,17 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from sessions_app.models import ApiKey, Invitation, Membership, Project
+from sessions_app.models import ApiKey, Invitation, Membership, Project, Session
 from sessions_app.models.projects import Role
 
 MOST = 200
 """Rows of each that a page lists."""
 EXPIRED_ARE_LISTED = timedelta(days=30)
+
+
+def has_sessions(project: Project) -> bool:
+    """Whether anything was recorded."""
+    return Session.objects.filter(project=project).exists()
 
 
 def members_of(project: Project) -> QuerySet[Membership]:

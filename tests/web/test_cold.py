@@ -73,7 +73,39 @@ def test_others_cannot_tell_a_project_from_none(shop, bob):
 
 
 def test_board_without_cases_says_none(shop, bob):
-    assert "No cold cases." in bob.get("/p/shop/cold").content.decode()
+    before = bob.get("/p/shop/cold").content.decode()
+    make_session(shop, "s", verdict="replayable")
+
+    after = bob.get("/p/shop/cold").content.decode()
+
+    assert ("No runs yet, so none is cold." in before, "can be replayed" in before) == (True, False)
+    assert ("No cold cases." in after, "can be replayed" in after) == (True, True)
+
+
+def test_a_case_whose_failure_came_again_in_a_replayable_run_says_so_and_its_own_run_is_none(shop, bob):
+    alone = make_session(shop, "alone", verdict="replayable", failure_group="aaaa")
+    again = make_session(shop, "again", verdict="replayable", failure_group="bbbb")
+    make_session(shop, "twin", verdict="replayable", failure_group="bbbb")
+    for run in (alone, again):
+        mark_cold(run=run, reason="gone")
+
+    page, now = (bob.get(address).content.decode() for address in ("/p/shop/cold", "/p/shop/"))
+
+    assert page.count("failed again in a replayable run") == 1
+    assert ("group%3Abbbb+replay%3Aready" in page, "group%3Abbbb+replay%3Aready" in now) == (True, True)
+    assert "group%3Aaaaa+replay%3Aready" not in page + now
+
+
+def test_where_people_marked_all_cases_what_most_lack_is_told_first(shop, bob):
+    for name in ("a", "b"):
+        mark_cold(run=make_session(shop, name, kit=lines("Record the input."), verdict="replayable"), reason="gone")
+    ColdCase.objects.update(missing=["input"])
+
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert "Most often not captured: input." in " ".join(page.split())
+    assert "Record the input." in page
+    assert "would have made" not in page
 
 
 def test_board_groups_by_what_was_missing(shop):
@@ -265,7 +297,8 @@ def test_a_reason_that_is_a_code_is_shown_in_words_and_the_kit_is_folded(shop, b
 
     page = bob.get("/p/shop/cold").content.decode()
 
-    assert "cannot_reproduce" not in page
+    for address in ("/p/shop/cold", "/p/shop/s/untried", "/p/shop/sessions", "/p/shop/sessions?peek=untried"):
+        assert "cannot_reproduce" not in bob.get(address).content.decode(), address
     assert (
         '<span class="recorded">cannot reproduce</span><span class="soft nowrap">; no replay was tried</span>' in page
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,6 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from sessions_app.core.errors import RecordError
 from sessions_app.models import Project, Run
 from sessions_app.queries.cold_cases import cold_board
+from sessions_app.queries.projects import has_sessions
 from sessions_app.queries.turns import in_turn
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.cold_cases import take_back as take_back_mark
@@ -21,8 +24,13 @@ from sessions_app.web.access import project_page
 @require_GET
 @project_page()
 def cold(request: HttpRequest, project: Project) -> HttpResponse:
-    board = cold_board(project)
-    return render(request, "cold/cold.html", {"project": project, "section": "cold", "board": board})
+    context = {
+        "project": project,
+        "section": "cold",
+        "board": cold_board(project),
+        "has_sessions": partial(has_sessions, project),
+    }
+    return render(request, "cold/cold.html", context)
 
 
 @require_POST

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.pricing import Cost
-from sessions_app.models import Project, Run, Session
+from sessions_app.models import Project, Run
 from sessions_app.queries.failing_now import failing_now
 from sessions_app.queries.now import (
     STALLED,
@@ -25,6 +25,7 @@ from sessions_app.queries.now import (
     thawed,
 )
 from sessions_app.queries.prices import cost_of_run, price_list
+from sessions_app.queries.projects import has_sessions
 from sessions_app.web.access import project_page
 from sessions_app.web.goldens.standing import standing_of
 from sessions_app.web.now.replay_lines import finished_lines
@@ -37,7 +38,7 @@ _AWAY = timedelta(minutes=30)
 @project_page()
 def now(request: HttpRequest, project: Project) -> HttpResponseBase:
     """A fixed number of queries. Where nothing arrived yet there is nothing to see: the way to send something."""
-    if not Session.objects.filter(project=project).exists():
+    if not has_sessions(project):
         return redirect("setup", project.slug)
     moment = timezone.now()
     since = _last_visit(request, project, moment)
