@@ -280,3 +280,37 @@ def test_state_tag_takes_a_suffix():
 
     assert "replayable to step 5" in shown
     assert "state-partial" in shown
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("s/chat_9", "no session chat_9 that"),
+        ("s/chat_9?run=r_7", "no run r_7 that"),
+        ("replays/rp_1", "no replay rp_1 that"),
+        ("goldens/gd_1", "no golden gd_1 that"),
+        ("nothing/here", "no such page"),
+    ],
+)
+def test_a_page_that_is_not_there_names_what_was_asked_for(shop, bob, address, words):
+    page = bob.get(f"/p/shop/{address}")
+
+    assert page.status_code == 404
+    assert words in re.sub(r"<[^>]+>", "", page.content.decode())
+
+
+@pytest.mark.django_db
+def test_pages_without_runs_lead_to_where_data_is_sent_and_offer_nothing_else(shop, bob):
+    for address in ("cold", "goldens", "goldens/failures", "tools"):
+        page = bob.get(f"/p/shop/{address}").content.decode()
+        assert re.search(r'btn-main"\s+href="/p/shop/setup"', page), address
+        assert "Export…" not in page
+
+
+@pytest.mark.django_db
+def test_the_page_where_data_is_sent_says_why_now_opens_it(shop, bob):
+    page = bob.get("/p/shop/", follow=True).content.decode()
+
+    assert re.search(r"<h1>\s*Send data\s*</h1>", page)
+    assert "<em>Now</em> opens here until it arrives" in page

@@ -24,20 +24,42 @@ logger = logging.getLogger(__name__)
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The same words whether a thing does not exist or belongs to others."""
-    project = _project_of(request)
-    facts = {"project": project, **(_offered(project, _last_name(request.path)) if project else {})}
+    project, kind, asked = _project_of(request), *_asked_for(request)
+    facts = {"project": project, "kind": kind, "asked": asked, **(_offered(project, asked) if project else {})}
     return render(request, "errors/404.html", facts, status=404)
+
+
+_KINDS = {
+    "session_id": "session",
+    "replay_id": "replay",
+    "session_replay_id": "session replay",
+    "golden_id": "golden",
+    "golden_run_id": "golden run",
+    "golden_batch_id": "golden batch",
+    "trace_id": "trace",
+}
+"""By the part of the address that names it."""
+
+
+def _asked_for(request: HttpRequest) -> tuple[str, str]:
+    """What kind of thing the address names, and its name; without a kind how the address ends, which may be an id."""
+    if run_id := request.GET.get("run"):
+        return "run", run_id[:_LONGEST_NAME]
+    named = request.resolver_match.kwargs if request.resolver_match else {}
+    key = next((key for key in _KINDS if key in named), None)
+    if key is None:
+        return "", request.path.rstrip("/").rpartition("/")[2][:_LONGEST_NAME]
+    return _KINDS[key], str(named[key])[:_LONGEST_NAME]
+
+
+_LONGEST_NAME = 80
+"""As far as one reads it."""
 
 
 def _offered(project: Project, asked: str) -> dict[str, object]:
     """Ids that are almost the one that was asked for, and the newest runs."""
     here = Project.objects.filter(pk=project.pk)
-    return {"asked": asked, "near": near_runs(here, asked), "newest": arrivals(here, 3).newest}
-
-
-def _last_name(path: str) -> str:
-    """What the address ends with, which may be an id, as far as one reads it."""
-    return path.rstrip("/").rpartition("/")[2][:80]
+    return {"near": near_runs(here, asked), "newest": arrivals(here, 3).newest}
 
 
 def role_needed(request: HttpRequest, needed: RoleNeeded) -> HttpResponse:

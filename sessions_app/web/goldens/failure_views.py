@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -20,6 +21,7 @@ from sessions_app.models import Project
 from sessions_app.queries.access import has_role
 from sessions_app.queries.agents_seen import agents_seen
 from sessions_app.queries.failure_groups import MOST_SHOWN, ORDERS, FailureGroup, attempts_at, failure_groups
+from sessions_app.queries.projects import has_sessions
 from sessions_app.queries.replays import queue_of
 from sessions_app.services.failure_replays import replay_representatives
 from sessions_app.services.replays import registered_agents
@@ -78,6 +80,7 @@ def failures(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
         "sort": asked.sort,
         "problem": problem,
         "may_change": has_role(request.user, project, "member"),
+        "has_sessions": partial(has_sessions, project),
     }
     if request.htmx:
         return live_part_of(request, "goldens/_failures.html", context, table["seen"])

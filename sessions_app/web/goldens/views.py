@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -32,6 +33,7 @@ from sessions_app.queries.goldens import (
     last_runs,
     live_goldens,
 )
+from sessions_app.queries.projects import has_sessions
 from sessions_app.queries.replays import queue_of
 from sessions_app.queries.run_lists import Page, runs_page
 from sessions_app.services.datasets import goldens_as_jsonl, runs_as_jsonl
@@ -80,6 +82,7 @@ def goldens(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
         "deploys": [(deploy, results[deploy.pk]) for deploy in deploys],
         "is_live": bool(open_runs),
         "may_change": has_role(request.user, project, "member"),
+        "has_sessions": partial(has_sessions, project),
     }
     if request.htmx:
         seen = [standing, list(results.items()), *((run.pk, run.replay.state) for run in open_runs)]
