@@ -16,6 +16,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.formats.native import encode_native, parse_native, run_digest
 from sessions_app.core.goldens.traces import trace_of
+from sessions_app.core.history import messages
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.request_key import RequestKeys
@@ -503,10 +504,37 @@ def test_the_words_in_which_a_tool_failed_are_recorded_whoever_writes_them(asked
     call_made = run.steps[1].call
     assert isinstance(call_made, ToolCall)
     assert call_made.outcome in ("failed", "retried")
+    assert call_made.result is not None
 
-    result, made = forked(run, 2, {**written(call_made), "step": 2})
+    result, made = forked(run, 2, {"kind": "tool_result", "step": 2, "error": error_in_words(run)})
 
     assert (result.verdict, result.divergence, set(sources(made))) == ("reproduced", None, {"recorded"})
+
+    result, made = forked(run, 2, {"kind": "tool_result", "step": 2, "value": call_made.result.value})
+
+    assert (result.verdict, sources(made)) == ("unknown_from_step", ["recorded", "by_hand", "unknown"])
+    assert [step.call.outcome for step in made.steps[1:2] if isinstance(step.call, ToolCall)] == ["success"]
+
+
+def error_in_words(run: Run) -> str:
+    error = run.steps[1].error
+    assert error is not None
+    assert error.message is not None
+    return error.message
+
+
+def test_another_text_of_an_answer_that_only_asks_for_calls_is_sent_beside_them():
+    run = example("cancel_bug")
+    asked = run.steps[0].call
+    assert isinstance(asked, ModelCall)
+    assert [part["part_kind"] for part in asked.response.value["parts"]] == ["tool-call"]
+
+    result, made = forked(run, 3, {"kind": "message", "step": 3, "index": 1, "value": "I look."})
+
+    sent = made.steps[2].call
+    assert isinstance(sent, ModelCall)
+    kinds = [[part["part_kind"] for part in each.value["parts"]] for each in messages(sent.history)]
+    assert (result.verdict, kinds[1]) == ("unknown_from_step", ["text", "tool-call"])
 
 
 def test_other_words_by_hand_differ_in_their_words_and_not_in_who_said_them():

@@ -190,12 +190,18 @@ class Answering:
 
 
 def _is_as_recorded(change: NewToolResult, fixture: Fixture) -> bool:
-    """Whether somebody wrote what the tool answered, or the words in which the model was told how it failed."""
-    call, is_told = fixture.call, fixture.call.outcome in TOLD_TO_THE_MODEL
-    has_answered = is_told or (fixture.error is None and call.outcome in (None, "success"))
-    if change.failure is not None or call.result is None or not has_answered:
+    """Whether somebody wrote what the tool answered, or how it failed: the model is told of either in its own way."""
+    if change.failure is not None:
+        return _fails_as_recorded(change.failure, fixture)
+    call, has_answered = fixture.call, fixture.error is None and fixture.call.outcome in (None, "success")
+    return has_answered and call.result is not None and same_json(call.result.value, change.value)
+
+
+def _fails_as_recorded(failure: ToolFailure, fixture: Fixture) -> bool:
+    call, error = fixture.call, fixture.error or ErrorInfo(type=None, message=None)
+    if failure.crashes or call.outcome not in TOLD_TO_THE_MODEL or failure.type not in (None, error.type):
         return False
-    return same_json(call.result.value, change.value)
+    return failure.message in (error.message, call.result.value if call.result else None)
 
 
 def _is_of_other_spelling(ask: ModelAsk, found: JsonObject) -> bool:

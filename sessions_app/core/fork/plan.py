@@ -173,15 +173,17 @@ def _new_message(value: str | JsonObject) -> Edit:
 
 
 def _with_text(message: JsonValue, text: str) -> JsonValue:
-    """The text of the message's prompt, or of its first part that has one."""
+    """The text of the message's prompt, or of its first part that has one; a message without any gets one, such as an
+    answer that only asks for calls."""
     parts = list(message.get("parts") or [])
-    kinds = [part.get("part_kind") for part in parts]
-    for kind in ("user-prompt", "text", "tool-return", *kinds):
+    kinds = [part.get("part_kind") if "content" in part else None for part in parts]
+    for kind in ("user-prompt", "text", "tool-return", *filter(None, kinds)):
         if kind in kinds:
             at = kinds.index(kind)
             parts[at] = {**parts[at], "content": text}
             return {**message, "parts": parts}
-    return message
+    kind = "text" if message.get("kind") == "response" else "user-prompt"
+    return {**message, "parts": [{"part_kind": kind, "content": text}, *parts]}
 
 
 def _instructed(history: History, instructions: str | None) -> History:
