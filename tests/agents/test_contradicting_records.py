@@ -16,7 +16,7 @@ from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from tests.agents.test_odd_fields import Record, reproduces, small_record
 from tests.recorder.playing import last_record, recorded
-from tests.recorder.rare_agents import result_from_outside_with_a_prompt
+from tests.recorder.rare_agents import hidden_tool_that_a_search_of_the_team_finds, result_from_outside_with_a_prompt
 from tests.recorder.replaying import assert_promise_kept, replayed
 from tests.recorder.scenarios import (
     Play,
@@ -178,3 +178,27 @@ def test_a_resumed_run_whose_first_request_lacks_its_prompt_is_judged():
     assert first["request"]["messages"][-1]["parts"].pop()["part_kind"] == "user-prompt"
 
     assert judged(record) == ("input_contradicts", None)
+
+
+def _described_otherwise(record: Record, name: str) -> None:
+    next(tool for tool in record["tools"] if tool["name"] == name)["description"] = "Pay everything."
+
+
+def _left_out(record: Record, name: str) -> None:
+    place = next(at for at, tool in enumerate(record["tools"]) if tool["name"] == name)
+    record["steps"][-1]["tools"].remove(place)
+
+
+@pytest.mark.parametrize("forge", [_described_otherwise, _left_out])
+def test_a_tool_of_the_library_that_the_record_defines_in_two_ways_is_not_called_proven(
+    forge: Callable[[Record, str], None],
+):
+    record: Record = json.loads(recorded(hidden_tool_that_a_search_of_the_team_finds())[-1])
+    untouched, _ = replayed(json.dumps(record).encode())
+    assert untouched.facts["proof"]["parameters"]["state"] == "proven"
+    forge(record, "search_tools")
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert (result.verdict, result.facts["proof"]["parameters"]["state"]) == ("reproduced", "not_comparable")
+    assert "search_tools" in result.facts["proof"]["parameters"]["reason"]

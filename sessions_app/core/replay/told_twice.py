@@ -164,7 +164,7 @@ def tools_told_otherwise(run: Run) -> str | None:
         name, step = doubled
         return f"{step_name(step)} has {name} twice among its tools"
     if not run.is_told_by_others:
-        return _told_in_part(run)
+        return _told_in_two_places(run)
     changed = _redefined(run)
     if changed is not None:
         name, step = changed
@@ -175,15 +175,20 @@ def tools_told_otherwise(run: Run) -> str | None:
     return f"{step_name(step)} offers other tools than the request before it, and was {TAKEN}"
 
 
-def _told_in_part(run: Run) -> str | None:
-    """What the parameters leave out counts as not recorded, and stands in the table of tools all the same."""
+def _told_in_two_places(run: Run) -> str | None:
+    """The parameters and the table of tools hold the same definitions. What the parameters leave out counts as not
+    recorded; a tool that the library adds is in both and rebuilt from neither."""
     for step, call in main_models(run):
         told = {tool.value.get("name"): tool.value for tool in call.tools or ()}
-        for tool in _offered(call):
-            name, whole = tool.get("name"), told.get(tool.get("name"), {})
+        for tool in _offered(call) if told else ():
+            name, whole = tool.get("name"), told.get(tool.get("name"))
+            if whole is None:
+                return f"the tools of {step_name(step)} lack {name}, which its parameters have"
             lack = next((each for each in _DEFINITION if whole.get(each) is not None and each not in tool), None)
             if lack is not None:
                 return f"the parameters of {step_name(step)} lack the {lack} of {name}, which its tools have"
+            if any(each in whole and not same_json(whole[each], tool[each]) for each in tool):
+                return f"the tools and the parameters of {step_name(step)} define {name} in two ways"
     return None
 
 
