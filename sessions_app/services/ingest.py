@@ -14,7 +14,6 @@ from django.db import transaction
 
 from sessions_app import models
 from sessions_app.core.assembly.model_exchanges import with_conversation
-from sessions_app.core.assembly.other_http import with_other_http
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.detect import Parser, parser_of
 from sessions_app.core.history import nodes
@@ -77,7 +76,7 @@ def _read_nth(project: models.Project, document: bytes, position: int) -> tuple[
 def _read(project: models.Project, content: bytes, parse: Parser) -> tuple[Run, bytes]:
     """The run, and the redacted document that it was read from."""
     redacted = redactor_of(project).redact(content).content
-    run = with_conversation(with_other_http(parse(redacted, limits())))
+    run = with_conversation(parse(redacted, limits()))
     check_growth(run)
     check_messages(run, limits().max_messages)
     return run, redacted

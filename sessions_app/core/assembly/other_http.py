@@ -14,43 +14,37 @@ from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
-from sessions_app.core.run import EXCHANGES, HTTP_TOLD, ModelCall, Run, Step
+from sessions_app.core.run import EXCHANGES, ModelCall, Run, Step
 
 
-def with_other_http(run: Run) -> Run:
-    """Each step of a model whose exchange says something else, with a word for what."""
-    run = replace(run, steps=tuple(map(_unmarked, run.steps)))
-    if run.source_format != EXCHANGES:
-        return run
-    alone = tuple(map(_exchange_alone, run.steps))
+def told_otherwise(run: Run) -> dict[int, str | None]:
+    """By the step of a model whose exchange was read again: what of the call is otherwise there, None for nothing."""
+    alone = tuple(map(_exchange_alone, run.steps)) if run.source_format == EXCHANGES else run.steps
     if alone == run.steps:
-        return run
+        return {}
     again = with_conversation(replace(run, steps=alone)).model_calls
-    told = {step.index: _told_otherwise(step, *other) for (step, _), other in zip(run.model_calls, again, strict=False)}
-    return replace(run, steps=tuple(_marked(step, told.get(step.index)) for step in run.steps))
-
-
-def _unmarked(step: Step) -> Step:
-    if HTTP_TOLD not in step.extra:
-        return step
-    return replace(step, extra={name: each for name, each in step.extra.items() if name != HTTP_TOLD})
+    pairs = zip(run.model_calls, again, strict=False)
+    found = {step.index: (step, _told_otherwise(step, *other)) for (step, _), other in pairs}
+    return {index: told for index, (step, told) in found.items() if told is None or not _is_redacted(step)}
 
 
 def _exchange_alone(step: Step) -> Step:
     body = step.http.request_body if step.http is not None else None
-    if not isinstance(step.call, ModelCall) or body is None or PLACEHOLDER.search(body.as_text()):
+    if not isinstance(step.call, ModelCall) or body is None:
         return step
     return replace(step, call=ModelCall(history=None, response=None))
+
+
+def _is_redacted(step: Step) -> bool:
+    """Bodies are redacted by rules of their own, so what a call has of them may differ."""
+    body = step.http.request_body if step.http is not None else None
+    return body is not None and PLACEHOLDER.search(body.as_text()) is not None
 
 
 def _told_otherwise(step: Step, again: Step, other: ModelCall) -> str | None:
     assert isinstance(step.call, ModelCall)
     found = next((word for word, read in _READ.items() if not same_json(read(step.call), read(other))), None)
     return found or ("request" if not same_json(step.extra, again.extra) else None)
-
-
-def _marked(step: Step, told: str | None) -> Step:
-    return step if told is None else replace(step, extra={**step.extra, HTTP_TOLD: told})
 
 
 def _value(payload: Payload | None) -> JsonValue:

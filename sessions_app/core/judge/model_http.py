@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from sessions_app.core.assembly.other_http import told_otherwise
 from sessions_app.core.finish_reasons import ended_otherwise
 from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.model_http_offers import is_same_call
@@ -17,7 +18,7 @@ from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.model_names import could_be_same_model
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
-from sessions_app.core.run import EXCHANGES, HTTP_TOLD, HttpExchange, ModelCall, Run, Step
+from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, Run, Step
 from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer
 
 _ANSWERED = range(200, 300)
@@ -29,16 +30,18 @@ def model_http_gaps(run: Run) -> Iterator[Reason]:
 
 
 def _contradicted_by_http(run: Run) -> Iterator[Reason]:
+    read_again = told_otherwise(run)
     for step, call in main_models(run):
-        said = _said_otherwise(step, call)
+        is_known = step.index in read_again
+        said = _said_otherwise(step, call, _TOLD.get(read_again.get(step.index) or ""), is_known=is_known)
         if said is not None:
             message = f"The recorded HTTP of {step_name(step)} {said}."
             yield reason_at(run, "http_contradicted", message, step)
 
 
-def _said_otherwise(step: Step, call: ModelCall) -> str | None:
+def _said_otherwise(step: Step, call: ModelCall, told: str | None, *, is_known: bool) -> str | None:
+    """`told` is what was found by reading the exchange again, where that could be done."""
     http = step.http
-    told = _TOLD.get(str(step.extra.get(HTTP_TOLD)))
     if http is None or call.response is None:
         return told
     if step.error is None and http.status is not None and http.status not in _ANSWERED:
@@ -47,7 +50,9 @@ def _said_otherwise(step: Step, call: ModelCall) -> str | None:
         return "says that the request failed, and the step has an answer"
     wire = _whole_answer(http)
     answered = None if wire is None else _other_words(call, wire) or _other_calls(call, wire) or _other_end(call, wire)
-    return asked_otherwise(call, http) or answered or told
+    # What was read from the body and is the same needs no comparison by lines.
+    asked = None if is_known and told is None else asked_otherwise(call, http)
+    return asked or answered or told
 
 
 _TOLD = {
@@ -57,7 +62,7 @@ _TOLD = {
     "model": "asks another model than the step",
     "answer": "holds another answer than the step",
 }
-"""By what was found where the run came in (`assembly/other_http.py`)."""
+"""By what was found in the exchange (`assembly/other_http.py`)."""
 
 
 def _whole_answer(http: HttpExchange) -> WireAnswer | None:
