@@ -29,6 +29,7 @@ from tests.recorder.rare_agents import (
     hook_that_sends_more_than_the_loop_holds,
     image_as_output,
     one_id_for_two_calls,
+    output_tools_from_the_second_request_on,
     put_off_beside_one_to_approve,
     request_that_a_hook_refuses,
     results_for_tools_that_run_elsewhere,
@@ -476,3 +477,16 @@ def test_what_follows_a_request_that_was_not_captured_is_still_compared():
     record["steps"][1]["arguments"] = {"order_id": "ORD-9"}
 
     assert verdict_of(record)[0] != "reproduced"
+
+
+def test_from_which_request_on_output_tools_are_offered_is_taken_and_said_to_be():
+    record = json.loads(recorded(output_tools_from_the_second_request_on())[-1])
+    result, _ = replayed(json.dumps(record).encode())
+    offered = "from which request on the output tools are offered"
+    assert offered in result.facts["proof"]["parameters"]["reason"]
+    record["parameters"][1]["output_tools"] = []
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert result.divergence is not None
+    assert (result.divergence.step, result.divergence.path) == (1, "parameters.output_mode")

@@ -14,6 +14,7 @@ from pydantic_ai.capabilities import (
     HandleDeferredToolCalls,
     Hooks,
     NativeTool,
+    PrepareOutputTools,
     ProcessHistory,
     ReinjectSystemPrompt,
     ToolSearch,
@@ -642,6 +643,15 @@ def hidden_tool_that_a_search_of_the_team_finds() -> Play:
     return _with_hidden_tool(*script, capabilities=[ToolSearch(strategy=lambda ctx, queries, tools: ["cancel_order"])])
 
 
+def output_tools_from_the_second_request_on() -> Play:
+    async def prepared(ctx: RunContext[None], tools: list[ToolDefinition]) -> list[ToolDefinition]:
+        return tools if ctx.run_step > 1 else []
+
+    script = says(LOOKUP), says(call("final_result", {"order_id": "ORD-1", "amount": 1}, "o"))
+    kinds: Any = [Refund, str]
+    return Play(support_agent(*script, output_type=kinds, capabilities=[PrepareOutputTools(prepared)]), "Refund it")
+
+
 def fallback_model() -> Play:
     play = Play(support_agent(name="agent"), "Where?")
     broken = Scripted(ModelHTTPError(500, "first"), ModelHTTPError(500, "first"))
@@ -740,7 +750,8 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     prompt_behind_a_call_that_nobody_decided,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
     hidden_tool, hidden_tool_that_is_looked_for, tools_that_run_at_the_provider, tool_that_the_provider_looks_for,
-    hidden_tool_that_a_search_of_the_team_finds, effort_that_changes, tool_that_reveals_another,
+    hidden_tool_that_a_search_of_the_team_finds, output_tools_from_the_second_request_on,
+    effort_that_changes, tool_that_reveals_another,
     tool_that_is_called_before_it_is_there, text_that_is_no_output_between_two_outputs,
     nothing_where_an_image_would_do, fallback_model, calls_without_ids, one_id_for_two_calls,
     arguments_of_many_levels_as_text,

@@ -31,7 +31,7 @@ from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureBook, RefusedOutput
-from sessions_app.core.replay.outputs import typed_output
+from sessions_app.core.replay.outputs import hides_output_tools, typed_output
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_form import instructions_in
 from sessions_app.core.run import EXCHANGES
@@ -112,9 +112,10 @@ class Observer(AbstractCapability[None]):
     async def prepare_output_tools(
         self, ctx: RunContext[None], tool_defs: list[ToolDefinition]
     ) -> list[ToolDefinition]:
-        recorded = self._first.tools_of(self._model.nearest)
+        asked = self._model.nearest
+        recorded = self._first.tools_of(asked)
         if not recorded:
-            return tool_defs
+            return [] if self._first.are_hidden(asked) else tool_defs
         by_name = {tool.name: tool for tool in load_parameters({"output_tools": recorded}).output_tools}
         return [by_name.get(tool.name, tool) for tool in tool_defs]
 
@@ -266,6 +267,7 @@ class _FirstSchemas:
     def __init__(self, answers: tuple[PlannedAnswer, ...]) -> None:
         self._tools: dict[tuple[str | None, str], JsonObject] = {}
         self._objects: dict[str | None, JsonValue] = {}
+        self._offers_from = next((each.step for each in answers if each.asked_with.get("output_tools")), 0)
         for answer in answers:
             parameters = answer.asked_with
             for tool in parameters.get("output_tools") or []:
@@ -276,6 +278,10 @@ class _FirstSchemas:
     def tools_of(self, planned: PlannedAnswer) -> list[JsonObject]:
         tools = planned.asked_with.get("output_tools") or []
         return [self._tools.get((planned.agent, tool["name"]), tool) for tool in tools]
+
+    def are_hidden(self, planned: PlannedAnswer) -> bool:
+        """Whether the run's own code offers them from a later request on."""
+        return hides_output_tools(planned.asked_with) and planned.step < self._offers_from
 
     def object_of(self, planned: PlannedAnswer) -> JsonValue:
         return self._objects[planned.agent]

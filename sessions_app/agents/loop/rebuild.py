@@ -30,6 +30,7 @@ from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.hand_overs import asks_in_several_ways
+from sessions_app.core.replay.outputs import hides_output_tools
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
 from sessions_app.core.run import SPANS, WAITING, ToolCall
 
@@ -280,7 +281,12 @@ def _images(plan: ReplayPlan) -> list[Any]:
 def _output_tools(plan: ReplayPlan) -> list[str]:
     recorded = _first_parameters(plan).get("output_tools")
     if isinstance(recorded, list):
-        return [tool["name"] for tool in recorded]
+        later = (
+            answer.asked_with.get("output_tools")
+            for answer in plan.answers
+            if hides_output_tools(_first_parameters(plan))
+        )
+        return [tool["name"] for tool in recorded or next(filter(None, later), [])]
     return sorted({call.tool_name for _, call in plan.run.tool_calls if call.is_output})
 
 

@@ -48,6 +48,7 @@ from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
 from sessions_app.core.replay.new_tools import are_new_tools_told
 from sessions_app.core.replay.observed import Observations, Result
+from sessions_app.core.replay.outputs import hides_output_tools
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.replay.proof import TAKEN
 from sessions_app.core.replay.told_twice import other_instructions
@@ -169,6 +170,8 @@ def _taken_parameters(plan: ReplayPlan) -> Iterator[str]:
     said = [answer.asked_with for answer in plan.answers]
     if any(each.get("output_tools") or each.get("output_object") for each in said):
         yield "the output schema"
+    if any(map(hides_output_tools, said[:1])) and any(each.get("output_tools") for each in said):
+        yield "from which request on the output tools are offered"
     if any(not is_tool_search(tool) for each in said for tool in native_tools(each)):
         yield "the list of tools that run at the provider"
 

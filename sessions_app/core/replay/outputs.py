@@ -25,6 +25,11 @@ def same_output(recorded: Payload, replayed: Payload) -> bool:
     return same_json(recorded.spelled, replayed.spelled)
 
 
+def hides_output_tools(parameters: JsonObject) -> bool:
+    """Whether code took them from the request, which says all the same that the output comes by a tool."""
+    return parameters.get("output_mode") == "tool" and parameters.get("output_tools") == []
+
+
 def typed_output(
     parameters: JsonObject, tool_name: str | None, answered: JsonValue, *, is_unchecked: bool = False
 ) -> JsonValue:
