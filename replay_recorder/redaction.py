@@ -132,7 +132,7 @@ _SECRET_PARAMETERS = frozenset(
 )  # fmt: skip
 """Names of parameters and fields without their case and their signs between letters."""
 _SECRET_ENDINGS = ("accesskey", "accesskeyid", "apikey", "authkey", "password", "privatekey", "secret", "secretkey",
-                   "signature", "subscriptionkey", "token")  # fmt: skip
+                   "secrets", "signature", "subscriptionkey", "token")  # fmt: skip
 _PARTS = re.compile(r"[.\[\]]+")
 _PAGING = frozenset({"continuationtoken", "nextpagetoken", "nexttoken", "pagetoken"})
 

@@ -103,7 +103,7 @@ class CallLog:
 
     def _start(self, context: Any, tool: Any, **fields: Any) -> ToolCall:
         call_id = getattr(context, "tool_call_id", None) or self._waiting_for(tool)
-        step = self._begin(call_id, tool.name, getattr(context, "tool_arguments", None), **fields)
+        step = self._begin(call_id, tool.name, _sent(context, tool), **fields)
         call = ToolCall(step, call_id)
         self._open.append(call)
         if call_id is not None:
@@ -186,6 +186,12 @@ class CallLog:
     def close(self) -> None:
         for call in list(self._open):
             self._end(call, outcome="interrupted")
+
+
+def _sent(context: Any, tool: Any) -> Any:
+    """As the answer says it: free text is the `input` of a call, whose arguments are an object."""
+    sent = getattr(context, "tool_arguments", None)
+    return {"input": sent} if type(tool).__name__ == "CustomTool" else sent
 
 
 def current_task() -> asyncio.Task[Any] | None:

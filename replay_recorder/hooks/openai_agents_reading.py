@@ -55,7 +55,7 @@ def settings_value(settings: Any) -> Json:
     return safe_settings({**dict.fromkeys(ALWAYS_SAID), **said, **extra})
 
 
-def definitions(tools: list[Any], handoffs: list[Any]) -> list[Json]:
+def _definitions(tools: list[Any], handoffs: list[Any]) -> list[Json]:
     """The functions that the model may call, in the shape of Pydantic AI; a handoff is one of them."""
     return [*(_function(tool) for tool in tools if _is_local(tool)), *map(_handoff, handoffs)]
 
@@ -95,40 +95,37 @@ def _handoff(handoff: Any) -> Json:
     }
 
 
-def hosted_tools(tools: list[Any]) -> list[Json]:
+def _hosted_tools(tools: list[Any]) -> list[Json]:
     """Tools without a schema: the provider's own, and those whose calls have types of their own."""
     return [_hosted(tool) for tool in tools if not hasattr(tool, "params_json_schema")]
 
 
 def _hosted(tool: Any) -> Json:
+    """As far as the provider is told of it: what the team's process does with its calls is code."""
     fields = dataclasses.fields(tool) if dataclasses.is_dataclass(tool) else ()
     said = {field.name: getattr(tool, field.name, None) for field in fields if not field.name.startswith("_")}
-    plain = {key: value for key, value in said.items() if _is_plain(value)}
-    config = said.get("tool_config")
-    return {
-        "type": type(tool).__name__,
-        "name": getattr(tool, "name", None),
-        **plain,
-        **({"tool_config": _without_secrets(config)} if isinstance(config, dict) else {}),
-    }
+    plain = {key: jsonable(value) for key, value in said.items() if _is_plain(value)}
+    configured = safe_settings({key: plain[key] for key in _CONFIGURED if key in plain})
+    return {"type": type(tool).__name__, "name": getattr(tool, "name", None), **plain, **configured}
+
+
+_CONFIGURED = ("tool_config", "environment")
+"""Fields that may hold the key to a server."""
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float) or (
-        isinstance(value, list) and all(isinstance(item, str) for item in value)
-    )
+    return isinstance(value, str | int | float | list | dict) or hasattr(type(value), "model_dump")
 
 
-def _without_secrets(config: Json) -> Json:
-    """A remote server's configuration may hold the key to it."""
-    return {key: value for key, value in config.items() if key not in ("authorization", "headers")}
-
-
-def parameters_value(functions: list[Json], schema: Any) -> Json:
-    """Request parameters in the shape of Pydantic AI, as far as they are known."""
+def parameters_value(given: Json) -> Json:
+    """Request parameters in the shape of Pydantic AI, as far as they are known, and beside them what it has no word
+    for. `given` are the arguments of a model's methods."""
+    tools, handoffs, schema = given.get("tools") or [], given.get("handoffs") or [], given.get("output_schema")
     is_text = schema is None or schema.is_plain_text()
     return {
-        "function_tools": functions,
+        "function_tools": _definitions(tools, handoffs),
+        "hosted_tools": _hosted_tools(tools),
+        "prompt": jsonable(given.get("prompt")),
         "output_mode": "text" if is_text else "native",
         "output_object": None if is_text else _output_object(schema),
         "output_tools": [],

@@ -11,9 +11,7 @@ from replay_recorder.hooks.openai_agents_reading import (
     address_of,
     answer_id,
     answered_model,
-    definitions,
     finish_reason,
-    hosted_tools,
     model_name,
     output_function,
     output_rows,
@@ -89,7 +87,6 @@ class ModelRequest:
             self.step,
             previous_response_id=given.get("previous_response_id"),
             conversation_id=given.get("conversation_id"),
-            prompt=given.get("prompt"),
         )
 
     def _put_input(self, given: Json) -> None:
@@ -99,15 +96,13 @@ class ModelRequest:
             self._run.amend(self.step, request=sent.history)
 
     def _put_tools(self, given: Json) -> None:
-        tools, handoffs, schema = given.get("tools") or [], given.get("handoffs") or [], given.get("output_schema")
-        self.handoffs = {handoff.tool_name: handoff for handoff in handoffs}
-        self.output_function = output_function(schema)
-        functions = definitions(tools, handoffs)
+        self.handoffs = {handoff.tool_name: handoff for handoff in given.get("handoffs") or []}
+        self.output_function = output_function(given.get("output_schema"))
+        parameters = parameters_value(given)
         self._run.amend(
             self.step,
-            tools=[self._run.row("tools", JsonText(dumps(function))) for function in functions],
-            parameters=self._run.row("parameters", JsonText(dumps(parameters_value(functions, schema)))),
-            hosted_tools=hosted_tools(tools) or None,
+            tools=[self._run.row("tools", JsonText(dumps(function))) for function in parameters["function_tools"]],
+            parameters=self._run.row("parameters", JsonText(dumps(parameters))),
         )
 
     def streamed(self, event: Any) -> None:

@@ -24,7 +24,7 @@ from openai.types.responses import Response, ResponseCompletedEvent, ResponseOut
 from pydantic import TypeAdapter
 
 from replay_recorder.hooks.openai_agents_items import Conversation
-from replay_recorder.hooks.openai_agents_reading import definitions, parameters_value, settings_value
+from replay_recorder.hooks.openai_agents_reading import parameters_value, settings_value
 from replay_recorder.replaying.comparing import first_difference, settings_difference
 from replay_recorder.replaying.errors import NoAnswerRecorded, RequestDiffers
 from replay_recorder.replaying.failures import RecordedFailure, recorded_failure
@@ -106,7 +106,8 @@ class ReplayModel(Model):
         tracing: Any,
         **more: Any,
     ) -> ModelResponse:
-        recorded = self._answer(system_instructions, input, model_settings, tools, output_schema, handoffs, more)
+        more |= {"tools": tools, "output_schema": output_schema, "handoffs": handoffs}
+        recorded = self._answer(system_instructions, input, model_settings, more)
         return ModelResponse(output=_items(recorded), usage=_usage(recorded), response_id=_response_id(recorded))
 
     async def stream_response(
@@ -120,21 +121,13 @@ class ReplayModel(Model):
         tracing: Any,
         **more: Any,
     ) -> AsyncIterator[Any]:
-        recorded = self._answer(system_instructions, input, model_settings, tools, output_schema, handoffs, more)
+        more |= {"tools": tools, "output_schema": output_schema, "handoffs": handoffs}
+        recorded = self._answer(system_instructions, input, model_settings, more)
         yield ResponseCompletedEvent(
             type="response.completed", sequence_number=0, response=_whole_response(recorded, self.model)
         )
 
-    def _answer(
-        self,
-        instructions: str | None,
-        items: Any,
-        settings: Any,
-        tools: list[Any],
-        schema: Any,
-        handoffs: list[Any],
-        more: Json,
-    ) -> RecordedAnswer:
+    def _answer(self, instructions: str | None, items: Any, settings: Any, more: Json) -> RecordedAnswer:
         answers = self._recording.answers
         if self._given >= len(answers):
             raise _Exhausted(
@@ -144,7 +137,7 @@ class ReplayModel(Model):
         recorded = answers[self._given]
         self._conversation.is_kept_by_provider = _is_kept_by_provider(more)
         messages = self._asked(items, instructions)
-        parameters = parameters_value(definitions(tools, handoffs), schema)
+        parameters = parameters_value(more)
         self._check(recorded, messages, parameters, settings_value(settings))
         self._stops.before_model(recorded.step, messages, parameters)
         self._given += 1
@@ -212,8 +205,8 @@ def _items(recorded: RecordedAnswer) -> list[Any]:
 
 
 def _typed(row: Json) -> Json:
-    """Ids and states that the SDK's types want and a recording need not have."""
-    return {key: value for key, value in row.items() if value is not None}
+    """Without ids that the recording does not have; null in any other field is what the provider said."""
+    return {key: value for key, value in row.items() if value is not None or key not in ("id", "call_id")}
 
 
 def _usage(recorded: RecordedAnswer) -> Usage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,13 +24,14 @@ from agents import (
 )
 from agents.extensions.handoff_filters import remove_all_tools
 from agents.run import CallModelData, ModelInputData
-from agents.tool import LocalShellTool, WebSearchTool
+from agents.tool import CustomTool, FileSearchTool, HostedMCPTool, LocalShellTool, ShellTool, WebSearchTool
 from agents.tool_guardrails import ToolGuardrailFunctionOutput
-from openai.types.responses import ResponseFunctionWebSearch, ResponseReasoningItem
+from openai.types.responses import ResponseCustomToolCall, ResponseFunctionWebSearch, ResponseReasoningItem
 from openai.types.responses.response_output_item import LocalShellCall
 from pydantic import BaseModel
 
-from sessions_app.core.formats.native import parse_native
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.verdict import judge
 from tests.recorder.openai_playing import (
@@ -46,7 +48,7 @@ from tests.recorder.openai_playing import (
     steps_of,
     streamed,
 )
-from tests.recorder.replaying import assert_promise_kept, verdict_of
+from tests.recorder.replaying import assert_promise_kept, replayed, verdict_of
 
 
 def assert_reproduced(record: Record) -> None:
@@ -154,6 +156,8 @@ def test_tools_and_parameters_of_a_request_are_written_once():
     assert record["parameters"] == [
         {
             "function_tools": record["tools"],
+            "hosted_tools": [],
+            "prompt": None,
             "output_mode": "text",
             "output_object": None,
             "output_tools": [],
@@ -340,8 +344,8 @@ def test_tools_of_the_provider_are_no_functions():
     record = one_record(lambda: run(searching))
 
     first = record["steps"][0]
-    assert first["hosted_tools"][0]["type"] == "WebSearchTool"
-    assert first["hosted_tools"][0]["name"] == "web_search"
+    hosted = record["parameters"][first["parameters"]]["hosted_tools"]
+    assert [(tool["type"], tool["name"]) for tool in hosted] == [("WebSearchTool", "web_search")]
     assert first["response"]["parts"][0] == {
         "part_kind": "builtin-tool-call",
         "tool_name": "web_search",
@@ -350,6 +354,59 @@ def test_tools_of_the_provider_are_no_functions():
     }
     assert [tool["name"] for tool in record["tools"]] == ["lookup"]
     assert_reproduced(record)
+
+
+def test_a_tool_of_the_provider_is_recorded_with_all_that_it_is_told_but_its_secrets():
+    config: Any = {
+        "type": "mcp",
+        "server_label": "docs",
+        "server_url": "https://mcp.example/?api_key=sk-1",
+        "authorization": "sk-2",
+        "headers": {"X-Key": "sk-3"},
+    }
+    search = FileSearchTool(vector_store_ids=["v"], filters={"type": "eq", "key": "year", "value": 2026})
+
+    secret = {"domain": "mcp.example", "name": "KEY", "value": "sk-4"}
+    policy = {"type": "allowlist", "allowed_domains": ["mcp.example"], "domain_secrets": [secret]}
+    environment: Any = {"type": "container_auto", "network_policy": policy}
+    shell = ShellTool(environment=environment)
+
+    record = one_record(lambda: run(agent([says("Hi.")], tools=[HostedMCPTool(tool_config=config), search, shell])))
+
+    assert "sk-" not in json.dumps(record)
+    mcp, files, _ = record["parameters"][0]["hosted_tools"]
+    assert mcp["tool_config"] == {
+        **config,
+        "server_url": "https://mcp.example/?api_key=[redacted]",
+        "authorization": "[redacted]",
+        "headers": {"X-Key": "[redacted]"},
+    }
+    assert files == {
+        "type": "FileSearchTool",
+        "name": "file_search",
+        "vector_store_ids": ["v"],
+        "include_search_results": False,
+        "filters": {"type": "eq", "key": "year", "value": 2026},
+    }
+
+
+@pytest.mark.parametrize(
+    ("facts", "changed", "place"),
+    [
+        ({"tools": [WebSearchTool()]}, {"tools": [WebSearchTool(search_context_size="low")]}, "hosted_tools[0]"),
+        ({"prompt": {"id": "pmpt_1"}}, {"prompt": {"id": "pmpt_2"}}, "prompt.id"),
+    ],
+)
+def test_what_only_the_provider_is_told_is_taken_from_the_recording_and_compared_with_another(facts, changed, place):
+    records = [one_record(partial(run, agent([says("Hi.")], **each))) for each in (facts, changed)]
+    one, other = (parse_native(bytes_of(record)) for record in records)
+
+    result, _ = replayed(encode_native(one))
+    assert (result.verdict, result.facts["proof"]["parameters"]["state"]) == ("reproduced", "not_comparable")
+    assert compare_runs(one, one).identical
+    compared = compare_runs(one, other)
+    assert compared.divergence is not None
+    assert compared.divergence.path.startswith(f"parameters.{place}")
 
 
 # --- tools -------------------------------------------------------------------------------------
@@ -528,6 +585,23 @@ def test_a_shell_call_finds_its_answer():
     )
     assert tool["arguments"]["action"]["command"] == ["ls"]
     assert_reproduced(record)
+
+
+def test_a_tool_that_is_given_free_text_has_the_arguments_of_its_call():
+    async def ran(context: Any, said: str) -> str:
+        return f"ran {said}"
+
+    call = ResponseCustomToolCall(type="custom_tool_call", call_id="c1", name="sql", input="SELECT 1")
+    sql = CustomTool(name="sql", description="Ask the database.", on_invoke_tool=ran)
+
+    record = one_record(lambda: run(agent([call], [says("One.")], tools=[sql])))
+
+    (tool,) = steps_of(record, "tool")
+    assert (tool["arguments"], tool["result"]) == ({"input": "SELECT 1"}, "ran SELECT 1")
+    assert_reproduced(record)
+    tool["arguments"] = {"input": "DROP TABLE orders"}
+    judged = judge(parse_native(bytes_of(record)))
+    assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
 
 
 # --- agents ------------------------------------------------------------------------------------

@@ -1195,6 +1195,48 @@ def test_what_the_provider_kept_of_a_conversation_is_not_sent_again(kept, server
     assert ended(replayed(run_id, changed, "--tools", "run")) == ("diverged", desk.step, desk.path)
 
 
+TOLD_TO_PROVIDER = (
+    OPENAI_AGENTS
+    + """
+from agents import FileSearchTool, HostedMCPTool
+from openai.types.responses import ResponseFileSearchToolCall
+
+FOUND = ResponseFileSearchToolCall(
+    id="fs_1", type="file_search_call", queries=["orders"], status="completed", results=None
+)
+
+
+def make():
+    config = {"type": "mcp", "server_label": "docs", "server_url": "https://mcp.example", "require_approval": "never"}
+    tools = [HostedMCPTool(tool_config=config), FileSearchTool(vector_store_ids=["v"])]
+    prompt = {"id": "pmpt_1", "version": "2"}
+    return Agent(name="finds", model=scripted([FOUND, *says("Found.")]), tools=tools, prompt=prompt)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "changed", "place"),
+    [
+        ("https://mcp.example", "https://evil.example", "hosted_tools[0].tool_config.server_url"),
+        ('"never"', '"always"', "hosted_tools[0].tool_config.require_approval"),
+        (', FileSearchTool(vector_store_ids=["v"])]', "]", "hosted_tools[1]"),
+        ('["v"]', '["v"], ranking_options={"ranker": "auto"}', "hosted_tools[1].ranking_options"),
+        ('"version": "2"', '"version": "3"', "prompt.version"),
+        (", prompt=prompt", "", "prompt"),
+    ],
+)
+def test_what_todays_code_tells_the_provider_alone_is_compared(line, changed, place, server, folder, monkeypatch):
+    assert TOLD_TO_PROVIDER.count(line) == 1
+    desk = Desk(TOLD_TO_PROVIDER, line, changed, 1, f"parameters.{place}")
+    run_id = sent(folder, desk, "finds", monkeypatch)
+    todays = write(folder, "todays", desk.source.replace(desk.line, desk.changed))
+
+    for more in ((), ("--tools", "run")):
+        assert ended(replayed(run_id, "finds:make", *more)) == ("reproduced", None, None)
+        assert ended(replayed(run_id, todays, *more)) == ("diverged", desk.step, desk.path)
+
+
 # --- recordings that another hand wrote down -----------------------------------------------------
 
 

@@ -92,7 +92,7 @@ class Observer(AbstractCapability[None]):
         def look() -> tuple[list[ModelMessage], JsonObject]:
             _spell_instructions(ctx.messages, planned)
             asked_with = dump_parameters(request_context.model_request_parameters)
-            return list(ctx.messages), self._native.beside(asked_with, nearest)
+            return list(ctx.messages), self._beside_loop(asked_with, nearest)
 
         self._stage.watch(look)
         try:
@@ -101,6 +101,10 @@ class Observer(AbstractCapability[None]):
             # Only now: the hooks before the request run inside the handler and may change it.
             self._stage.requested(planned, *look(), response)
         return response
+
+    def _beside_loop(self, asked_with: JsonObject, nearest: PlannedAnswer) -> JsonObject:
+        """The parameters that the loop made, with what it has no part in."""
+        return self._native.beside(asked_with, nearest)
 
     async def prepare_tools(self, ctx: RunContext[None], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """The calls that a run is resumed with are answered before its first request, as a tool's own. The library

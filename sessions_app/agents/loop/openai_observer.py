@@ -20,11 +20,13 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext
 
 from sessions_app.agents.loop.library import load_messages, load_parameters
+from sessions_app.agents.loop.native_tools import ONLY_SENT
 from sessions_app.agents.loop.other_loops import OtherLoopObserver
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.history import messages
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import asks_in_several_ways, handoff_calls, output_modes
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
@@ -39,6 +41,8 @@ class OpenAIObserver(OtherLoopObserver):
         super().__init__(model, stage, transcript, book)
         self._handoffs = handoff_calls(plan.run)
         self._modes = output_modes(plan.answers) if asks_in_several_ways(plan.run, plan.answers) else {}
+        self._merged: tuple[JsonObject, JsonObject, JsonObject] | None = None
+        """What the loop made, what was recorded, and both together."""
 
     async def before_model_request(
         self, ctx: RunContext[None], request_context: ModelRequestContext
@@ -49,6 +53,13 @@ class OpenAIObserver(OtherLoopObserver):
         self._put_handoffs_last(ctx.messages[-1])
         request_context.messages[:] = ctx.messages
         return await super().before_model_request(ctx, request_context)
+
+    def _beside_loop(self, asked_with: JsonObject, nearest: PlannedAnswer) -> JsonObject:
+        """Equal ones are one object, as they come: most requests of a run have the same."""
+        if self._merged is None or self._merged[0] is not asked_with or self._merged[1] is not nearest.asked_with:
+            sent = {name: nearest.asked_with[name] for name in ONLY_SENT if name in nearest.asked_with}
+            self._merged = asked_with, nearest.asked_with, {**asked_with, **sent}
+        return self._merged[2]
 
     # --- histories
 

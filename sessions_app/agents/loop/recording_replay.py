@@ -172,8 +172,10 @@ def _taken_parameters(plan: ReplayPlan) -> Iterator[str]:
         yield "the output schema"
     if any(map(hides_output_tools, said[:1])) and any(each.get("output_tools") for each in said):
         yield "from which request on the output tools are offered"
-    if any(not is_tool_search(tool) for each in said for tool in native_tools(each)):
+    if any(each.get("hosted_tools") or any(not is_tool_search(tool) for tool in native_tools(each)) for each in said):
         yield "the list of tools that run at the provider"
+    if any(each.get("prompt") for each in said):
+        yield "the stored prompt"
 
 
 def _observer(
