@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import ANSWER
@@ -31,22 +32,35 @@ def sums_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 def other_sums(run: Run) -> Iterator[tuple[Step, str, float, float]]:
     """Steps that go on with another sum than was told of the same thing: step, key, its number, the one that was told.
-    A number that was recorded anywhere, or that one recorded number makes of the told one, is in order."""
+    A number that was recorded anywhere, or that one recorded number makes of the told one, is in order; of several
+    things each has a sum of its own, and none is that of all."""
     if not any(_sums(value_of(call.arguments)) for _, call in own_tools(run)):
         return
-    told: dict[str, tuple[float, set[str]]] = {}
+    told: dict[tuple[str, str], _ByQuestion] = defaultdict(dict)
     known, alone = _numbers_in(text_of(run.input) or ""), list[float]()
     for step, call in own_tools(run):
         arguments, result = value_of(call.arguments), value_of(call.result)
-        about = {item for _, item in leaves(arguments) if isinstance(item, str)}
+        about = frozenset(item for _, item in leaves(arguments) if isinstance(item, str))
         for key, number in _sums(arguments):
-            before, of = told.get(key, (number, set[str]()))
-            if of & about and number not in known and not made_of(number, before, alone):
-                yield step, key, number, before
+            before = list(_merged(told.get((key, item), {}) for item in about).values())
+            if len(before) == 1 and number not in known and not made_of(number, before[0], alone):
+                yield step, key, number, before[0]
         known |= {item for _, item in leaves([arguments, result]) if is_number(item)}
         for item in (item for value in (arguments, result) for item in _fields(value).values() if is_number(item)):
             insort(alone, item)
-        told |= {key: (number, about) for key, number in _sums(result)}
+        for key, number in _sums(result):
+            for sums in (told[key, item] for item in about):
+                if about in sums or len(sums) < _SEVERAL:
+                    sums[about] = number
+
+
+_ByQuestion = dict[frozenset[str], float]
+"""The newest sum that a tool told, by what it was asked."""
+_SEVERAL = 2
+
+
+def _merged(found: Iterable[_ByQuestion]) -> _ByQuestion:
+    return {about: number for sums in found for about, number in sums.items()}
 
 
 def _fields(value: JsonValue) -> JsonObject:
