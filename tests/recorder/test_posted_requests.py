@@ -129,7 +129,8 @@ def test_a_prompt_that_is_no_text_alone_replays(document: Json):
 
 
 def _exchanged(document: Json) -> Json:
-    return json.loads(json.dumps(document["steps"][0]["request"]).replace(PNG, OTHER))
+    exchanged: Json = json.loads(json.dumps(document["steps"][0]["request"]).replace(PNG, OTHER))
+    return exchanged
 
 
 @pytest.mark.parametrize(
