@@ -581,3 +581,41 @@ def test_a_long_text_among_the_facts_is_folded(shop, bob):
     facts = match(r'<section class="facts-diff"(.*?)</section>', diff_of(bob, "a", "b"))
 
     assert "characters, different in 40 places" in facts
+
+
+def answered(shop, **answers: str) -> None:
+    for run_id, answer in answers.items():
+        steps = [{"kind": "tool", "tool_name": "look", "arguments": {}, "result": answer}]
+        load_record(shop, run_id=run_id, session_id=run_id, steps=steps)
+
+
+@pytest.mark.usefixtures("bob")
+def test_on_a_phone_the_finding_stands_before_the_buttons_which_are_one_row(page, shop, live_server):
+    answered(shop, a="yes", b="no")
+    page.set_viewport_size({"width": 320, "height": 700})
+
+    arrive(page, f"{live_server.url}/p/shop/diff/a...b")
+
+    def tops(selector: str) -> list[int]:
+        boxes = [each.bounding_box() for each in page.locator(selector).all() if each.is_visible()]
+        return [round(box["y"] + box["height"] / 2) for box in boxes]
+
+    buttons = tops(".head-next .btn")
+    assert (len(buttons), len(set(buttons)), len(set(tops(".run-side > a")))) == (4, 1, 1)
+    assert tops(".story")[0] < buttons[0]
+    page.click(".head-next summary")
+    expect(page.locator(".head-next").get_by_text("Only changes")).to_be_visible()
+    expect(page.locator(".head-next .side-by-side")).to_be_hidden()
+
+
+@pytest.mark.usefixtures("bob")
+def test_a_printed_diff_has_no_controls_and_opens_what_is_folded(page, shop, live_server):
+    answered(shop, a="yes", b="no")
+    arrive(page, f"{live_server.url}/p/shop/diff/a...b")
+
+    page.emulate_media(media="print")
+
+    for control in (".btn", "kbd", ".diff-ruler", ".no-print"):
+        assert not [each for each in page.locator(control).all() if each.is_visible()], control
+    expect(page.locator(".print-only")).to_contain_text("/p/shop/diff/a...b")
+    expect(page.locator(".same-facts dl").first).to_be_visible()
