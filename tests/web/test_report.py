@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import Page, expect
 
 from sessions_app.core.replay.isolation import HOOK_ONLY, OWN_MACHINE
 from sessions_app.core.replay.proof import Part, not_comparable
 from sessions_app.models import Replay
 from sessions_app.web.replays.report import linked_words
 from tests.proofs import make_proof
+from tests.web.browsing import arrive
 from tests.web.making import HOSTILE, match
 from tests.web.records import load_example, load_record, tool_step
 
@@ -440,3 +442,32 @@ def test_what_became_of_the_state_is_told_once(shop, bob):
     assert "Tools: frozen" in page
     assert "no state was recorded" in page
     assert "carried over" not in page
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("bob")
+def test_a_printed_report_keeps_to_one_margin_opens_what_is_folded_and_ends_with_its_address(
+    page: Page, shop, live_server
+):
+    replay = make_replay(load_example(shop, "r_8821"))
+    address = reverse("replay", args=["shop", replay.replay_id])
+    arrive(page, f"{live_server.url}{address}")
+
+    page.emulate_media(media="print")
+
+    lefts = [page.locator(shown).first.bounding_box() for shown in (".head h1", ".report-verdict", ".print-only")]
+    assert len({box["x"] for box in lefts if box}) == 1
+    expect(page.get_by_text("namespaces, read-only root, seccomp and audit hook").first).to_be_visible()
+    expect(page.locator(".print-only")).to_contain_text(address)
+    expect(page.locator("main .no-print").first).to_be_hidden()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("bob")
+def test_a_printed_session_leaves_its_kit_folded(page: Page, shop, live_server):
+    load_example(shop, "r_8821")
+    arrive(page, f"{live_server.url}/p/shop/s/chat_7710_1117")
+
+    page.emulate_media(media="print")
+
+    assert page.locator(".kit-fold").evaluate("fold => fold.getBoundingClientRect().height") < 60
