@@ -40,6 +40,14 @@ def posted(path: str, *exchanges: tuple[Json, Json]) -> Json:
     return found
 
 
+def sent_in(document: Json, step: int) -> Json:
+    """The body of a request, to be changed."""
+    http = document["steps"][step - 1]["http"]
+    found: Json = json.loads(http["request_body"])
+    http["request_body"] = found
+    return found
+
+
 def reasons(document: Json) -> list[tuple[str, int | None]]:
     recorded = json.dumps(document).encode()
     assert_promise_kept(recorded)
@@ -129,8 +137,8 @@ def test_a_prompt_that_is_no_text_alone_replays(document: Json):
 
 
 def _exchanged(document: Json) -> Json:
-    exchanged: Json = json.loads(json.dumps(document["steps"][0]["request"]).replace(PNG, OTHER))
-    return exchanged
+    found: Json = json.loads(json.dumps(document["steps"][0]["request"]).replace(PNG, OTHER))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -149,3 +157,127 @@ def test_such_a_prompt_that_was_changed_is_judged(document: Json, change: Callab
 
     assert changed != document
     assert ("http_contradicted", 1) in reasons(changed)
+
+
+# --- what was said before -----------------------------------------------------------------------
+
+
+def of_responses(id: str, *output: Json) -> Json:
+    return {"id": id, "object": "response", "model": "gpt-4o", "status": "completed", "output": list(output)}
+
+
+def message_item(text: str) -> Json:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def call_item(call_id: str) -> Json:
+    return {"type": "function_call", "call_id": call_id, "name": "find", "arguments": "{}"}
+
+
+def given_item(call_id: str) -> Json:
+    return {"type": "function_call_output", "call_id": call_id, "output": "7"}
+
+
+@pytest.fixture(scope="module")
+def kept_by_the_provider() -> Json:
+    asked = {"model": "gpt-4o", "instructions": "Be brief.", "input": [{"role": "user", "content": "What is it?"}]}
+    goes_on = [{**asked, "previous_response_id": f"r{at}", "input": [given_item(f"c{at}")]} for at in (1, 2)]
+    asks = [of_responses(f"r{at}", call_item(f"c{at}")) for at in (1, 2)]
+    answers = [*asks, of_responses("r3", message_item(ANSWER))]
+    return posted(RESPONSES, *zip([asked, *goes_on], answers, strict=True))
+
+
+def test_requests_that_go_on_from_an_answer_by_its_id_are_proven(kept_by_the_provider: Json):
+    assert [step["kind"] for step in kept_by_the_provider["steps"]] == ["model", "tool", "model", "tool", "model"]
+    assert reasons(kept_by_the_provider) == []
+    assert proof(kept_by_the_provider)["requests"]["state"] == "proven"
+
+
+def _told(document: Json, step: int) -> Json:
+    found: Json = document["steps"][step - 1]["request"]["messages"][-1]
+    return found
+
+
+def _forge_answer(document: Json) -> None:
+    document["steps"][1]["result"] = _told(document, 3)["parts"][0]["content"] = "8"
+
+
+def _forge_instructions(document: Json) -> None:
+    _told(document, 3)["instructions"] = "Be long."
+
+
+@pytest.mark.parametrize("change", [_forge_answer, _forge_instructions])
+def test_what_such_a_request_says_is_compared_with_what_was_sent(kept_by_the_provider: Json, change):
+    changed = copy.deepcopy(kept_by_the_provider)
+    change(changed)
+
+    assert ("http_contradicted", 3) in reasons(changed)
+
+
+def test_an_answer_of_a_tool_that_is_an_object_is_compared_too():
+    asked = {"role": "user", "parts": [{"text": "What is it?"}]}
+    call = {"functionCall": {"name": "find", "args": {}}}
+    given = {"functionResponse": {"name": "find", "response": {"price": 1.5}}}
+    told = [asked, {"role": "model", "parts": [call]}, {"role": "user", "parts": [given]}]
+    document = posted(GOOGLE, (gemini(asked), candidate(call)), (gemini(*told), candidate()))
+    assert reasons(document) == []
+
+    document["steps"][1]["result"] = _told(document, 3)["parts"][0]["content"] = {"price": 9}
+
+    assert ("http_contradicted", 3) in reasons(document)
+
+
+# --- how a model is told of what tools gave -----------------------------------------------------
+
+
+def two_calls(*told: str) -> Json:
+    """A loop that tells of the results of two calls in this order."""
+    calls = [{"id": each, "type": "function", "function": {"name": "find", "arguments": "{}"}} for each in ("c1", "c2")]
+    asked = {"role": "user", "content": "What is it?"}
+    asks = {"role": "assistant", "content": None, "tool_calls": calls}
+    given = [{"role": "tool", "tool_call_id": each, "content": each} for each in told]
+    return posted(CHAT, (chat(asked), completion(None, *calls)), (chat(asked, asks, *given), completion()))
+
+
+def test_the_order_in_which_a_model_was_told_is_part_of_the_proof():
+    as_asked, reversed_order = two_calls("c1", "c2"), two_calls("c2", "c1")
+
+    assert reasons(as_asked) == reasons(reversed_order) == []
+    assert proof(as_asked)["requests"]["state"] == "proven"
+    assert proof(reversed_order)["requests"]["state"] == "not_comparable"
+    assert "stood in another order than the calls" in proof(reversed_order)["requests"]["reason"]
+
+
+def test_an_order_that_was_changed_in_the_body_is_judged():
+    document = two_calls("c1", "c2")
+    sent = sent_in(document, 4)["messages"]
+    sent[2], sent[3] = sent[3], sent[2]
+
+    assert ("http_contradicted", 4) in reasons(document)
+
+
+def told_of_failure(*, is_error: bool) -> Json:
+    use = {"type": "tool_use", "id": "t1", "name": "find", "input": {}}
+    given = {"type": "tool_result", "tool_use_id": "t1", "content": "boom", "is_error": is_error}
+    asked = user(ASKS)
+    told = claude(asked, {"role": "assistant", "content": [use]}, user(given))
+    return posted(MESSAGES, (claude(asked), reply(use)), (told, reply()))
+
+
+@pytest.mark.parametrize(("is_error", "outcome"), [(True, "failed"), (False, "success")])
+def test_a_model_that_was_told_of_a_failure_is_told_so_again(is_error: bool, outcome: str):
+    document = told_of_failure(is_error=is_error)
+
+    assert (document["steps"][1]["outcome"], document["steps"][1]["result"]) == (outcome, "boom")
+    assert reasons(document) == []
+    assert proof(document)["requests"]["state"] == "proven"
+
+
+@pytest.mark.parametrize("is_error", [True, False])
+def test_a_failure_that_is_told_in_two_ways_is_judged(is_error: bool):
+    document, of_step = told_of_failure(is_error=is_error), told_of_failure(is_error=is_error)
+    sent_in(document, 3)["messages"][2]["content"][0]["is_error"] = not is_error
+    of_step["steps"][1]["outcome"] = "success" if is_error else "failed"
+
+    assert ("http_contradicted", 3) in reasons(document)
+    assert ("answer_contradicted", 2) in reasons(of_step)

@@ -60,7 +60,7 @@ class Converted:
     instructions: str | None
     calls: tuple[tuple[CallPart, str], ...]
     """What the answer asks for, each with its call id."""
-    results: dict[str, JsonValue]
+    results: dict[str, ResultPart]
     """Answers of tools that this request brought, by call id."""
     prompt: ChatMessage | None
     """The newest message of a user."""
@@ -234,11 +234,11 @@ class Conversations:
 
     def _extended(
         self, known: _Known | None, turns: Sequence[Turn], first: int, instructions: str | None
-    ) -> tuple[History | None, dict[str, JsonValue], History | None, str | None]:
+    ) -> tuple[History | None, dict[str, ResultPart], History | None, str | None]:
         history = known.history if known else None
         ids = list(known.ids) if known else []
         start = history
-        results: dict[str, JsonValue] = {}
+        results: dict[str, ResultPart] = {}
         others: str | None = None
         for position, turn in enumerate(self._in_messages(known, turns)[first:], start=first):
             if turn.is_answer:
@@ -369,7 +369,9 @@ def _exact_key(part: Part) -> JsonValue:
             return ["text", part.text] if part.text else None
         case CallPart():
             return ["call", part.call_id, part.tool_name, comparable(part.arguments)]
-        case ResultPart() | BuiltinResultPart():
+        case ResultPart():
+            return ["result", part.call_id, part.content, part.is_error]
+        case BuiltinResultPart():
             return ["result", part.call_id, part.content]
     return _part_key(part)
 
@@ -430,14 +432,14 @@ def _newest_prompt(messages: Sequence[ChatMessage]) -> ChatMessage | None:
 
 def _request(
     turn: Turn, instructions: str | None, ids: list[tuple[CallPart, str]], *, is_exact: bool
-) -> tuple[Payload, dict[str, JsonValue], str | None]:
+) -> tuple[Payload, dict[str, ResultPart], str | None]:
     """The message, the results in it by call id, and how these stood otherwise than they do in the message.
 
     `ids` are the calls that wait; each is answered once.
     """
     order = [call_id for _, call_id in ids]
     parts: list[JsonObject] = []
-    results: dict[str, JsonValue] = {}
+    results: dict[str, ResultPart] = {}
     has_other_ids = False
     for message in turn.messages:
         if message.role == "system":
@@ -447,8 +449,9 @@ def _request(
                 if isinstance(part, ResultPart):
                     has_other_ids |= _has_other_id(part, ids)
                     call_id, tool_name = _answered_call(part, ids, is_exact=is_exact)
-                    results[call_id] = part.content
-                    parts.append(_tool_return(part, call_id, tool_name))
+                    # Of spans it is their own status that tells of a failure.
+                    results[call_id] = part if is_exact else replace(part, is_error=False)
+                    parts.append(_tool_return(results[call_id], call_id, tool_name))
             parts += _user_prompt(message)
     in_order = _in_order_of_calls(parts, order)
     said: JsonObject = {"parts": in_order, "kind": "request"}
@@ -510,7 +513,8 @@ def _in_order_of_calls(parts: list[JsonObject], order: list[str]) -> list[JsonOb
 
 
 def _tool_return(part: ResultPart, call_id: str, tool_name: str) -> JsonObject:
-    return {"part_kind": "tool-return", "tool_name": tool_name, "content": part.content, "tool_call_id": call_id}
+    told = {"part_kind": "tool-return", "tool_name": tool_name, "content": part.content, "tool_call_id": call_id}
+    return {**told, "outcome": "failed"} if part.is_error else told
 
 
 def _answered_call(part: ResultPart, waiting: list[tuple[CallPart, str]], *, is_exact: bool) -> tuple[str, str]:

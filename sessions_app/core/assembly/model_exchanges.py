@@ -20,6 +20,7 @@ from sessions_app.core.assembly.steps import (
     odd_roles,
     payload_of,
     respelled_tool,
+    results_told,
 )
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.provider_payload import read
@@ -65,13 +66,16 @@ def _with_other_pasts(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Requests that go on from an earlier one may yet spell what both tell in two ways, such as the role of a message:
     what is read of them is the same."""
     sent: dict[str, list[Spelled]] = {}
-    return tuple(_with_other_past(step, sent) for step in steps)
+    turns = _Turns()
+    return tuple(_with_other_past(step, sent, turns) for step in steps)
 
 
-def _with_other_past(step: Step, sent: dict[str, list[Spelled]]) -> Step:
-    if not isinstance(step.call, ModelCall) or step.http is None or step.call.history is None:
+def _with_other_past(step: Step, sent: dict[str, list[Spelled]], turns: _Turns) -> Step:
+    if not isinstance(step.call, ModelCall) or step.http is None:
         return step
-    said = messages_spelled(body_value(step.http.request_body))
+    said = messages_spelled(turns.whole_request(step.http))
+    if step.call.history is None:
+        return step
     before = next((sent[node.digest] for node in nodes(step.call.history) if node.digest in sent), [])
     sent[step.call.history.digest] = said
     other = next((at for at, pair in enumerate(zip(before, said, strict=False)) if pair[0] != pair[1]), None)
@@ -202,7 +206,8 @@ def _step(steps: tuple[Step, ...], draft: Draft, indexes: dict[int, int], moved:
     parent = asking if isinstance(step.call, ToolCall) else moved.get(step.parent or 0)
     if _is_untold(step):
         error, kept = step.error or draft.error, kept_by_provider(step.http) if step.http else {}
-        extra = {**step.extra, **kept, **odd_roles(draft.converted), **respelled_tool(draft), **messages_told(draft)}
+        told = {**odd_roles(draft.converted), **results_told(draft.converted)}
+        extra = {**step.extra, **kept, **told, **respelled_tool(draft), **messages_told(draft)}
         return replace(step, index=index, name=draft.name, call=draft.call, parent=parent, error=error, extra=extra)
     extra = dict(_moved(step, moved))
     if not isinstance(step.call, ToolCall):
@@ -227,6 +232,8 @@ def _tool(call: ToolCall, draft: Draft) -> ToolCall:
     made, told = draft.call, _told(draft)
     assert isinstance(made, ToolCall)
     asked = replace(call, tool_name=made.tool_name, call_id=made.call_id, arguments=made.arguments)
+    if draft.told is not None and draft.told.asked is not None and draft.told.asked.has_failed:
+        asked = replace(asked, outcome="failed")
     if call.result is None:
         return replace(asked, result=made.result, outcome=made.outcome)
     return asked if told is None or _is_text_of(told, call.result) else replace(asked, result=told)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.embedded_json import arguments_in, parsed
 from sessions_app.core.payload import JsonValue, canonical_json
-from sessions_app.core.spans.reading import CallPart, Reading
+from sessions_app.core.spans.reading import CallPart, Reading, ResultPart
 
 _ABSENT: JsonValue = object()
 
@@ -27,6 +27,8 @@ class Asked:
     """Whether a span tells of it."""
     result: JsonValue = _ABSENT
     """As the model was given it by a later request."""
+    has_failed: bool = False
+    """Whether that request says so."""
 
     @property
     def has_result(self) -> bool:
@@ -77,14 +79,15 @@ class OpenCalls:
         if asked:
             self._answers.append(asked)
 
-    def answered(self, results: dict[str, JsonValue]) -> None:
+    def answered(self, results: dict[str, ResultPart]) -> None:
         """A later request brought these results to a model, by call id."""
         if not results:
             return
         for answer in reversed(self._answers[-_LOOK_BACK:]):
             for asked in answer:
                 if asked.call_id in results and not asked.has_result:
-                    asked.result = results[asked.call_id]
+                    asked.result = results[asked.call_id].content
+                    asked.has_failed = results[asked.call_id].is_error
 
     def match(self, told: Sequence[Told]) -> None:
         """Say of each tool's span which call it tells of, once all answers and all results are known.

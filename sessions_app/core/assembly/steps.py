@@ -146,8 +146,8 @@ class StepWriter:
     def agent_ended(self, node: Node) -> None:
         """An agent's own span may tell what the last calls gave."""
         parts = [part for message in node.reading.conversation or () for part in message.parts]
-        results = {part.call_id: part.content for part in parts if isinstance(part, ResultPart) and part.call_id}
-        self._open.answered(results)
+        given = [part for part in parts if isinstance(part, ResultPart)]
+        self._open.answered({part.call_id: replace(part, is_error=False) for part in given if part.call_id})
 
     def finished(self) -> list[Draft]:
         """All steps in order: calls that no span tells of stand behind the answer that asked for them."""
@@ -225,7 +225,7 @@ def _untold(calls: Sequence[Asked], parent: Draft | None) -> list[Draft]:
                 call_id=name(asked.call_id),
                 arguments=payload_of(asked.part.arguments),
                 result=payload_of(asked.result, null_is_value=True) if asked.has_result else None,
-                outcome="success" if asked.has_result else None,
+                outcome=_told_outcome(asked),
                 is_output=asked.has_result and asked.result == OUTPUT_PROCESSED,
             ),
             node=None,
@@ -234,6 +234,12 @@ def _untold(calls: Sequence[Asked], parent: Draft | None) -> list[Draft]:
         for asked in calls
         if not asked.is_taken
     ]
+
+
+def _told_outcome(asked: Asked) -> str | None:
+    if not asked.has_result:
+        return None
+    return "failed" if asked.has_failed else "success"
 
 
 def _tool_call(draft: Draft, told: Told) -> ToolCall:
@@ -409,8 +415,6 @@ def _step(draft: Draft, indexes: dict[int, int]) -> Step:
 def _extra(draft: Draft) -> JsonObject:
     if draft.node is None:
         return {}
-    others = draft.converted.other_results if draft.converted is not None else None
-    told = {} if others is None else {"tool_results": others}
     past = draft.converted.past_told if draft.converted is not None else None
     named = {} if draft.told is None else _named_call(draft, draft.told.reading)
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
@@ -420,7 +424,7 @@ def _extra(draft: Draft) -> JsonObject:
         **odd_roles(draft.converted),
         **({} if past is None else {"past_told": past}),
         **respelled_tool(draft),
-        **told,
+        **results_told(draft.converted),
         **named,
         **tools,
         **settings,
@@ -468,6 +472,11 @@ def messages_told(draft: Draft) -> JsonObject:
 
 def respelled_tool(draft: Draft) -> JsonObject:
     return {} if draft.respelled_tool is None else {"respelled_tool": draft.respelled_tool}
+
+
+def results_told(converted: Converted | None) -> JsonObject:
+    others = converted.other_results if converted is not None else None
+    return {} if others is None else {"tool_results": others}
 
 
 def odd_roles(converted: Converted | None) -> JsonObject:

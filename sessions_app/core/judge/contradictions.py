@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 
@@ -164,6 +165,20 @@ def _errors(run: Run) -> Iterator[Reason]:
     if run.source_format == "native":
         yield from _answers_of_none(run)
         yield from _outcomes_behind_the_limit(run)
+    if run.source_format == EXCHANGES:
+        yield from _failures_told_otherwise(run)
+
+
+def _failures_told_otherwise(run: Run) -> Iterator[Reason]:
+    """Of a call with an error the loop may give the model an answer in words."""
+    ends: defaultdict[str, set[bool]] = defaultdict(set)
+    for part in (part for seen in seen_messages(run) for part in seen.parts_of("tool-return")):
+        ends[str(part.get("tool_call_id"))].add(part.get("outcome") == "failed")
+    for step, call in run.tool_calls:
+        said = ends[str(call.call_id)] - ({False} if step.error is not None else set())
+        if said and (call.outcome == "failed") not in said:
+            message = f"S{step_name(step)[1:]} has the outcome {call.outcome}; the model was told otherwise."
+            yield reason_at(run, "answer_contradicted", message, step)
 
 
 def _outcomes_behind_the_limit(run: Run) -> Iterator[Reason]:
