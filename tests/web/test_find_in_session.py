@@ -198,3 +198,13 @@ def test_hits_are_walked_by_keys_and_the_page_is_accessible(page, live_server, s
         violations = Axe().run(page).response["violations"]
         assert (width, text, [(each["id"], each["nodes"][0]["html"]) for each in violations]) == (width, text, [])
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_list_begins_a_little_before_the_first_hit(shop, bob):
+    steps = [tool_step(f"tool_{number}", result={"n": number}) for number in range(1, 41)]
+    run = load_record(shop, steps=steps)
+
+    rows = re.findall(r'<tr id="s(\d+)"', page_of(bob, run, find="tool_30"))
+
+    assert (rows[0], "30" in rows) == ("26", True)
+    assert re.findall(r'<tr id="s(\d+)"', page_of(bob, run, find="tool_3 kind:tool"))[0] == "1"

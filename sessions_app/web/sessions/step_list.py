@@ -49,7 +49,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
         called=called,
         by_name=bool(shown_as),
     )
-    if not (shown_as or hits or {"at", "step"} & request.GET.keys()):
+    if not (shown_as or {"at", "step"} & request.GET.keys()):
         entries = _near(entries, shown)
         rows = [row for row in rows if row.index >= _first(entries[0])]
     folds = [entry.first for entry in entries if isinstance(entry, Fold)]
