@@ -19,7 +19,8 @@ from sessions_app.agents.own_code.registry import CannotLoadAgent, OwnAgent, loa
 from sessions_app.core.fork.order import Breakpoint, Course
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.detect import parse_document
-from sessions_app.core.formats.native import parse_native
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.registrations import read_registrations
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
@@ -73,6 +74,60 @@ def assert_same(make: Callable[[], Play], way: str) -> None:
     assert result.observations is not None
     again = produced_run(run, result.observations, run_id="again")
     assert_same_run(run, again)
+
+
+# --- recordings that cannot be read, or tell a thing in two ways
+
+
+def two_tools() -> Play:
+    agent = Agent(Scripted(says(call("look", {}, "1")), says("Done.")), name="agent")
+    agent.tool_plain(lambda: "seen", name="look")
+    agent.tool_plain(lambda: "", name="unused")
+    return Play(agent, "Look.")
+
+
+UNKNOWN_PART = {"part_kind": "hologram", "content": "x"}
+
+
+@pytest.mark.parametrize("runs_tools", [False, True])
+@pytest.mark.parametrize("name", ["request", "response"])
+def test_a_message_that_cannot_be_read_ends_a_replay_of_code_where_the_verdict_says(name: str, runs_tools: bool):
+    run = recorded_run(scenarios.parallel_tools)
+    record = json.loads(encode_native(run))
+    last = max(index for index, step in enumerate(record["steps"], start=1) if step["kind"] == "model")
+    step = record["steps"][last - 1]
+    message = step["response"] if name == "response" else step["request"]["messages"][0]
+    message["parts"].append(UNKNOWN_PART)
+    changed = parse_native(json.dumps(record).encode())
+
+    today = own(scenarios.parallel_tools())
+    result = replayed_by(changed, today, runs_tools=runs_tools)
+
+    assert (judge(changed).verdict, judge(changed).step) == ("replayable_to_step", last - 1)
+    assert place(result)[:2] == ("unknown_from_step", last)
+    assert place(replayed_by(run, own(scenarios.parallel_tools()), runs_tools=runs_tools))[0] == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("description", "FORGED", "hold another description of"),
+        ("parameters_json_schema", {"type": "object"}, "hold another parameters_json_schema of"),
+        ("name", "forged", "which its tools lack"),
+        ("sequential", False, None),
+    ],
+)
+def test_tools_that_a_recording_tells_in_two_ways_are_not_proven_by_code(name: str, value: Any, words: str | None):
+    record = json.loads(encode_native(recorded_run(two_tools)))
+    place_of_unused = [tool["name"] for tool in record["tools"]].index("unused")
+    record["tools"][place_of_unused][name] = value
+
+    result = replayed_by(parse_native(json.dumps(record).encode()), own(two_tools()))
+
+    parameters = result.facts["proof"]["parameters"]
+    assert result.verdict == "reproduced"
+    assert parameters["state"] == ("proven" if words is None else "not_comparable")
+    assert words is None or words in parameters["reason"]
 
 
 # --- the examples of a fresh installation

@@ -63,12 +63,12 @@ async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, 
     if judged.verdict == "cold":
         return cannot_begin(judged)
     try:
-        return await _replay(make_plan(_readable(run, judged)), judged, on_progress, clock, stops or Stops())
+        return await _replay(make_plan(readable(run, judged)), judged, on_progress, clock, stops or Stops())
     except ValidationError as error:
-        return _unreadable_from(judged, error)
+        return unreadable_from(judged, error)
 
 
-def _readable(run: Run, judged: Verdict) -> Run:
+def readable(run: Run, judged: Verdict) -> Run:
     """The recording up to what the library would refuse to load, and with it all messages of the run, but for what the
     next request says of the calls before it: in which words an output was refused."""
     step = next((reason.step for reason in judged.reasons if reason.code in UNREADABLE and reason.step), None)
@@ -94,7 +94,7 @@ def _is_read(message: Payload) -> bool:
         return False
 
 
-def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:
+def unreadable_from(judged: Verdict, error: ValidationError) -> Result:
     """Where the judge saw that the library would refuse something, the replay ends where it promised."""
     limit = judged.limit
     if limit is None or all(reason.code not in UNREADABLE for reason in judged.reasons):

@@ -22,9 +22,10 @@ from sessions_app.agents.loop.recording_replay import (
     Ticker,
     expected_end,
     observations_of,
+    readable,
     replay_model,
     run_loop,
-    unreadable,
+    unreadable_from,
 )
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.sub_agents import Misses, every_run_frozen
@@ -74,10 +75,10 @@ async def replay_with_own_agent(
     if judged.verdict == "cold":
         return cannot_begin(judged)
     try:
-        replay = OwnReplay(make_plan(run), own, order, ask, on_progress, clock, stops or Stops())
+        replay = OwnReplay(make_plan(readable(run, judged)), own, order, ask, on_progress, clock, stops or Stops())
         return await replay.run(judged.reasons)
     except ValidationError as error:
-        return Result(verdict="could_not_run", error=unreadable(error))
+        return unreadable_from(judged, error)
     except (ToolCannotRun, NoStateToBeginWith) as refusal:
         return Result(verdict="could_not_run", error=str(refusal))
 
