@@ -81,8 +81,15 @@ def assert_same(make: Callable[[], Play], way: str) -> None:
 
 def two_tools() -> Play:
     agent = Agent(Scripted(says(call("look", {}, "1")), says("Done.")), name="agent")
-    agent.tool_plain(lambda: "seen", name="look")
-    agent.tool_plain(lambda: "", name="unused")
+
+    @agent.tool_plain
+    def look() -> str:
+        return "seen"
+
+    @agent.tool_plain
+    def unused() -> str:
+        return ""
+
     return Play(agent, "Look.")
 
 
@@ -111,9 +118,9 @@ def test_a_message_that_cannot_be_read_ends_a_replay_of_code_where_the_verdict_s
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("description", "FORGED", "hold another description of"),
-        ("parameters_json_schema", {"type": "object"}, "hold another parameters_json_schema of"),
-        ("name", "forged", "which its tools lack"),
+        ("description", "FORGED", "define unused in two ways"),
+        ("parameters_json_schema", {"type": "object"}, "define unused in two ways"),
+        ("name", "forged", "lack unused, which its parameters have"),
         ("sequential", False, None),
     ],
 )
