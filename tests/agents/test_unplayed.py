@@ -10,7 +10,7 @@ from replay_recorder import recorded_tool
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.compare.sentences import agreement_sentence
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.replay.proof import read_proof
+from sessions_app.core.replay.proof import INNER_REQUESTS, read_proof
 from sessions_app.core.replay.words import ReplayFacts, proof_rows, verdict_in_words
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import replayed
@@ -106,3 +106,18 @@ def test_steps_beside_the_loop_are_named(nested, step, named):
     record["steps"].append(step)
 
     assert sentence_of(record) == f"Reproduced: same 3 steps, same answer{named}"
+
+
+def test_the_proof_of_the_requests_says_that_those_inside_of_tools_were_not_made_again(nested):
+    untouched, _ = replayed(json.dumps(nested).encode())
+    record = copy.deepcopy(nested)
+    prompt, answer = {"part_kind": "user-prompt", "content": "look"}, {"part_kind": "text", "content": "looked"}
+    asked = {"request": {"messages": [{"kind": "request", "parts": [prompt]}]}}
+    record["steps"][2] = {"kind": "model", "name": "inner", "parent": 2, **asked}
+    record["steps"][2]["response"] = {"kind": "response", "parts": [answer]}
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert untouched.facts["proof"]["requests"] == {"state": "proven", "reason": None}
+    assert result.facts["proof"]["requests"] == {"state": "proven", "reason": INNER_REQUESTS}
+    assert sentence_of(record) == f"Reproduced: same 3 steps, same answer; {INSIDE}"

@@ -30,6 +30,7 @@ from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, played_steps, repeated_requests
 from sessions_app.core.replay.proof import (
     GIVEN_TURNS,
+    INNER_REQUESTS,
     PROVEN,
     TAKEN,
     OutcomeKind,
@@ -572,7 +573,10 @@ def _requests(played: Played) -> Part:
         return not_comparable("; ".join([agree, *untold]))
     turns = GIVEN_TURNS if run.prior is not None else None
     made = "code that did not run made the prompt of the input" if has_prompt_of_code(run) else None
-    return proven(turns, made, input_told_otherwise(run), state_told_otherwise(run)) if found == PROVEN else found
+    inner = INNER_REQUESTS if len(main_models(run)) < len(run.model_calls) else None
+    return (
+        proven(turns, made, input_told_otherwise(run), state_told_otherwise(run), inner) if found == PROVEN else found
+    )
 
 
 def _other_past(played: Played) -> str | None:

@@ -60,6 +60,8 @@ TAKEN = "taken from the recording"
 
 
 GIVEN_TURNS = "the messages of earlier turns came from the recording, and the replay began with them"
+INNER_REQUESTS = "those inside of tools and other agents were not made again"
+"""Beside requests that are proven, which are those of the agent's own loop."""
 
 
 def proven(*reasons: str | None) -> Part:

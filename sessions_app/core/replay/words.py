@@ -13,7 +13,15 @@ from sessions_app.core.judge.reading import count, join_words
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.place_words import place_in_words
 from sessions_app.core.replay.parts import Parts
-from sessions_app.core.replay.proof import GIVEN_TURNS, PART_WORDS, STATE_WORDS, TAKEN, PartName, Proof
+from sessions_app.core.replay.proof import (
+    GIVEN_TURNS,
+    INNER_REQUESTS,
+    PART_WORDS,
+    STATE_WORDS,
+    TAKEN,
+    PartName,
+    Proof,
+)
 from sessions_app.core.replay.ran_with import NO_CALL, NOT_TOLD
 from sessions_app.core.unplayed import unplayed_in_words
 
@@ -265,10 +273,15 @@ def _reproduced(facts: ReplayFacts) -> str:
     outcome = f"same {facts.proof.outcome_kind}"
     same = f"same {count(facts.proof.same_steps, 'step')}, {outcome}" if facts.proof.same_steps else outcome
     parts: tuple[PartName, ...] = ("requests", "model", "tool_arguments", "outcome")
-    reasons = [facts.proof.parts[name].reason for name in parts]
+    reasons = [_in_a_sentence(facts.proof.parts[name].reason or "") for name in parts]
     unsaid = [reason for reason in reasons if reason and reason not in _OF_THE_PROOF_ALONE]
     not_played = unplayed_in_words(facts.proof.not_played)
     return "; ".join([f"Reproduced: {same}", *unsaid, *([not_played] if not_played else [])])
+
+
+def _in_a_sentence(reason: str) -> str:
+    """What was not played has its own words there."""
+    return reason.removesuffix(INNER_REQUESTS).removesuffix("; ")
 
 
 _OF_THE_PROOF_ALONE = (TAKEN, GIVEN_TURNS, NO_CALL, NOT_TOLD)
