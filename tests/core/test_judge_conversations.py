@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.run import Run
-from tests.core.test_trouble_in_the_middle import OK, call, conversation
+from tests.core.test_trouble_in_the_middle import OK, call, conversation, told
 
 
 def found(code: str, run: Run) -> list[tuple[int, ...]]:
@@ -34,3 +38,92 @@ def test_the_newest_sum_of_one_thing_counts():
 
     assert found("other_sum", conversation("Charge it.", [*totals, right], "I charged your card.")) == []
     assert found("other_sum", conversation("Charge it.", [*totals, wrong], "I charged your card.")) == [(6,)]
+
+
+# --- failures that the answer tells of ---------------------------------------------------------
+
+
+def queued(answer: str) -> Run:
+    batches = [call("send_batch", {"batch": n}, {"accepted": 500, "rejected": 0}) for n in range(1, 4)]
+    batches[1]["result"] = {"accepted": 0, "rejected": 500}
+    return conversation("Send all batches.", batches, answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ("Two batches are queued; batch 2 was rejected as the segment is locked.", "call_failed"),
+        ("All three batches are queued, none was left, and 0 rejected.", "error_swallowed"),
+    ],
+)
+def test_an_answer_that_says_what_was_rejected_swallows_nothing(answer: str, code: str):
+    assert found(code, queued(answer)) == [(4,)]
+
+
+def looked_up(question: str, answer: str, status: int = 404) -> Run:
+    nobody = {"status": status, "error": "user not found"}
+    made = [
+        call("get_user", {"username": "mkes"}, nobody),
+        call("create_account", {"username": "mkes"}, {"id": "ac_1"}),
+    ]
+    return conversation(question, made, answer)
+
+
+FREE = "Is the username mkes free? Then take it."
+
+
+@pytest.mark.parametrize("answer", ["The username was free; I took it.", "I found no such user as mkes and took it."])
+def test_nobody_found_is_no_failure_where_the_answer_tells_just_that(answer: str):
+    run = looked_up(FREE, answer)
+
+    assert find_anomalies(run) == []
+    assert "failed" not in told(run)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        looked_up(FREE, "The account was made."),
+        looked_up("What is the phone number of mkes?", "The username was free; the account was made."),
+        looked_up(FREE, "The username was free; I took it.", status=503),
+        looked_up(FREE, "The room is free. I made the account."),
+    ],
+    ids=["not told", "not asked", "another failure", "of something else"],
+)
+def test_nobody_found_is_swallowed_where_the_answer_tells_something_else(run: Run):
+    assert found("error_swallowed", run) == [(2,)]
+
+
+# --- for whom ----------------------------------------------------------------------------------
+
+
+def approved(record: dict[str, Any]) -> Run:
+    calls = [
+        call("find_person", {"name": "Ana"}, record),
+        call("approve_leave", {"user_id": "u_342", "approved_by": "u_17"}, OK),
+    ]
+    return conversation("Approve the leave of Ana.", calls, "Her leave is approved.", user_id="u_17", tenant_id="t_1")
+
+
+def test_who_acts_for_somebody_whose_record_names_the_user_is_in_order():
+    assert find_anomalies(approved({"user_id": "u_342", "manager": "u_17"})) == []
+
+
+@pytest.mark.parametrize("record", [{"user_id": "u_342"}, {"user_id": "u_342", "tenant_id": "t_1", "manager": "u_9"}])
+def test_who_acts_for_somebody_whose_record_names_another_is_found(record: dict[str, Any]):
+    assert found("other_identity", approved(record)) == [(4,)]
+
+
+# --- checked anew ------------------------------------------------------------------------------
+
+
+def checked(*between: dict[str, Any]) -> Run:
+    first, last = ({"passed": passed, "left": 42 - passed} for passed in (39, 42))
+    tests = {"path": "tests"}
+    calls = [call("run_tests", tests, first), *between, call("run_tests", tests, last)]
+    return conversation("Mend the parser.", calls, "It is mended.")
+
+
+def test_what_is_checked_again_after_a_change_is_not_polled():
+    assert find_anomalies(checked(call("edit_file", {"path": "parser.py"}, {"replaced": 1}))) == []
+    assert found("asked_again", checked(call("read_file", {"path": "parser.py"}, "x = 1"))) == [(2, 6)]

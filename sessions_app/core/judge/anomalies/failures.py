@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from sessions_app.core.judge.anomalies.absences import tells_of_absence
+from sessions_app.core.judge.anomalies.answer_words import plain
+from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.reading import (
     argument_key,
     ended_in_error,
     is_number,
     own_tools,
+    status_code,
     value_of,
 )
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -54,8 +58,19 @@ def has_failed(step: Step) -> bool:
 
 @once_each
 def failed_steps(run: Run) -> dict[int, Step]:
-    """By number, in their order."""
-    return {step.index: step for step in run.steps if has_failed(step)}
+    """By number, in their order; a lookup that found nobody is none where the answer tells just that."""
+    return {step.index: step for step in run.steps if has_failed(step) and not _is_told_absence(run, step)}
+
+
+def _is_told_absence(run: Run, step: Step) -> bool:
+    call = step.call
+    return (
+        isinstance(call, ToolCall)
+        and looks_up(step, call)
+        and status_code(step) in (None, 404)
+        and (status_code(step) == 404 or "not found" in plain(told_failure(call) or "").replace("_", " "))
+        and tells_of_absence(run, call)
+    )
 
 
 @once_each

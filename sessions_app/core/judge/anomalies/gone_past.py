@@ -22,7 +22,7 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A call failed, and nobody made it again with success; swallowed where the answer does not speak of a failure."""
     if not has_answer(run):
         return  # which is said already
-    is_said = bool(error_words_in(run.output, rules)) or owns_up(run.output)
+    is_said = bool(error_words_in(run.output, rules)) or owns_up(run.output) or _tells_of_refusal(run.output)
     failed: dict[str, list[tuple[Step, ToolCall]]] = {}
     for step, call in unhealed(run):
         failed.setdefault(call.tool_name, []).append((step, call))
@@ -33,6 +33,15 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
         else:
             message = f"Error swallowed: {said} and the answer does not say so"
             yield Anomaly(code="error_swallowed", message=message, steps=steps)
+
+
+_REFUSAL = re.compile(
+    r"(?<!\w)(?<!no )(?<!not )(?<!0 )(?<!none )(?:rejected|declined|denied|refused|turned down)(?!\w)"
+)
+
+
+def _tells_of_refusal(output: Payload | None) -> bool:
+    return _REFUSAL.search(plain(words_of(output))) is not None
 
 
 def _failure_in_words(step: Step, call: ToolCall) -> str:

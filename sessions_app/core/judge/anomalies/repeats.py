@@ -140,16 +140,24 @@ class _Changes:
                     self._of[value].append(step.index)
 
     def not_read_anew(self, calls: list[Made]) -> list[Made]:
-        """Calls that look up what was changed since they were made before are no repeats."""
+        """Calls that look up what was changed since they were made before are no repeats, nor are those that check
+        what was done and answer otherwise, as tests do."""
         return [calls[0], *(call for before, call in pairwise(calls) if not self._is_read_anew(before, call))]
 
     def _is_read_anew(self, before: Made, made: Made) -> bool:
         (start, _), (at, call) = before, made
-        if start is None or at is None or not looks_up(self._run.steps[at - 1], call):
+        if start is None or at is None:
             return False
+        if not looks_up(self._run.steps[at - 1], call):
+            return self._is_checked_anew(before, made) and _first_after(self._any, start + 1) < at
         values = _values(call)
         changes = [self._of[value] for value in values if value in self._of] if values else [self._any]
         return any(_first_after(steps, start) < at for steps in changes)
+
+    def _is_checked_anew(self, *made: Made) -> bool:
+        went_well = [(self._run.steps[at - 1], call) for at, call in made if at is not None and call.result is not None]
+        is_told = len(went_well) == len(made) and not any(ended_in_error(step) for step, _ in went_well)
+        return is_told and _has_changed([call for _, call in made]) and not _makes_something(went_well)
 
 
 def _first_after(steps: list[int], start: int) -> float:
