@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.run import Run
-from tests.core.test_trouble_in_the_middle import OK, call, conversation, told
+from tests.builders import make_record
+from tests.core.test_trouble_in_the_middle import OK, call, conversation, model_step, told
 
 
 def found(code: str, run: Run) -> list[tuple[int, ...]]:
@@ -127,3 +130,126 @@ def checked(*between: dict[str, Any]) -> Run:
 def test_what_is_checked_again_after_a_change_is_not_polled():
     assert find_anomalies(checked(call("edit_file", {"path": "parser.py"}, {"replaced": 1}))) == []
     assert found("asked_again", checked(call("read_file", {"path": "parser.py"}, "x = 1"))) == [(2, 6)]
+
+
+# --- errors that are told as data --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"code": "ACCESS_DENIED", "message": "role analyst may not read C-204"},
+        {"errorCode": "ThrottlingException", "message": "slow down"},
+        {"error_code": "NOT_ALLOWED"},
+        {"code": 503, "message": "try later", "request_id": "rq_1"},
+        {"message": "Forbidden"},
+    ],
+)
+def test_an_answer_that_is_nothing_but_an_error_is_a_failure(answer: dict[str, Any]):
+    run = conversation("When does C-204 end?", [call("get_contract", {"id": "C-204"}, answer)], "It ends in May 2027.")
+
+    assert found("error_swallowed", run) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"code": "ACCESS_DENIED", "message": "role analyst may not read C-204", "ends": "2027-05-01"},
+        {"code": "SAVE10", "message": "10 % off until May 2027"},
+        {"code": 0, "message": "queued"},
+        {"errorCode": None, "message": "queued"},
+        {"code": "NO_ERROR", "message": "done"},
+        {"message": "Forbidden words were taken out"},
+    ],
+)
+def test_an_answer_with_data_or_with_another_code_is_none(answer: dict[str, Any]):
+    run = conversation("When does C-204 end?", [call("get_contract", {"id": "C-204"}, answer)], "It ends in May 2027.")
+
+    assert found("error_swallowed", run) == []
+
+
+# --- pages -------------------------------------------------------------------------------------
+
+
+ORDERS = [{"order": f"A-{n}"} for n in range(20)]
+ALL = "The pick list holds all open orders."
+
+
+def listed(*pages: dict[str, Any], answer: str = ALL) -> Run:
+    calls = [
+        call("list_orders", {"store": 14, "page": n}, {"orders": ORDERS} | page)
+        for n, page in enumerate(pages, start=1)
+    ]
+    return conversation("Make a pick list of store 14.", [*calls, call("create_pick_list", {}, OK)], answer)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"has_more": True},
+        {"next_cursor": "c2"},
+        {"truncated": True},
+        {"page": 1, "total": 134},
+        {"total_count": 134, "page": 1},
+    ],
+)
+def test_pages_that_were_never_read_are_found_where_the_answer_speaks_of_all(page: dict[str, Any]):
+    assert found("page_unread", listed(page)) == [(2,)]
+    assert found("page_unread", listed(page, page)) == [(4,)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        listed({"has_more": True}, {"has_more": False}),
+        listed({"has_more": False, "page": 1, "total": 134}),
+        listed({"next_cursor": None}),
+        listed({"total": 134}),
+        listed({"page": 1, "total": 20}),
+        listed({"page": 1, "total": 40}, {"page": 2, "total": 40}),
+        listed({"has_more": True}, answer="The pick list holds the first 20 of all open orders."),
+        listed({"has_more": True, "total": 134}, answer="The pick list holds 20 of all 134 open orders."),
+        listed({"has_more": True}, answer="All good: the night team knows."),
+        listed({"has_more": True}, answer="The pick list is made; all teams know."),
+    ],
+)
+def test_lists_that_were_read_to_the_end_or_told_as_a_part_are_in_order(run: Run):
+    assert found("page_unread", run) == []
+
+
+# --- cut answers -------------------------------------------------------------------------------
+
+
+def planned(finish_reason: str = "length", *, is_given: bool = True, words: str | None = None) -> Run:
+    """A plan of one answer, and the answer behind it that calls a tool."""
+    plan, again = ({"part_kind": "user-prompt", "content": text} for text in ("Rename it everywhere.", "Do it."))
+    edit = {"part_kind": "tool-call", "tool_name": "edit_file", "args": {"path": "a.py"}, "tool_call_id": "c1"}
+    first = model_step([], [plan], {"part_kind": "text", "content": "Plan:\n1. a.py\n2. jobs/pur"})
+    parts = [edit] if words is None else [{"part_kind": "text", "content": words}, edit]
+    second = model_step([], [again] if is_given else [plan], edit)
+    second["response"]["parts"] = parts
+    second["request"] |= {"after": 1} if is_given else {}
+    done = {"part_kind": "tool-return", "tool_name": "edit_file", "content": OK, "tool_call_id": "c1"}
+    last = model_step([], [done], {"part_kind": "text", "content": "Every module is renamed."})
+    last["request"] |= {"after": 2}
+    steps = (
+        first | {"finish_reason": finish_reason},
+        second,
+        call("edit_file", {"path": "a.py"}, OK, call_id="c1"),
+        last,
+    )
+    record = make_record("r1", *steps, status="ok", input="Rename it everywhere.", output="Every module is renamed.")
+    return parse_document(json.dumps(record).encode())
+
+
+def test_a_cut_plan_that_was_carried_out_is_found():
+    assert found("answer_cut", planned()) == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [planned("stop"), planned(is_given=False), planned(words="2. jobs/purge.py\n3. web/login.py")],
+    ids=["whole", "asked anew", "continued"],
+)
+def test_a_plan_that_is_whole_in_the_end_is_in_order(run: Run):
+    assert found("answer_cut", run) == []

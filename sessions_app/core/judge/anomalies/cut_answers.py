@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice, pairwise
 
 from sessions_app.core.finish_reasons import is_cut
+from sessions_app.core.history import nodes
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.reading import (
@@ -25,7 +27,7 @@ CutCall = tuple[Step, ModelCall, str]
 
 def answer_cut(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """The last answer, where the run ended well: nobody saw that there was more to say. Others where a tool was called
-    with them, or the run's own answer ends with their text."""
+    with them, the run's own answer ends with their text, or the next answer calls tools and says nothing more."""
     found = [(step, call, reason) for step, call in run.model_calls if (reason := _cut_reason(call))]
     last = {step.index for step, _ in main_models(run)[-1:]}
     users = _Users(run) if found else None
@@ -55,12 +57,30 @@ class _Users:
             for _, item in leaves(value_of(call.arguments)):
                 self._ends |= dict.fromkeys(_ends_of(item), (step.index, step.name))
         self._ends |= dict.fromkeys(_ends_of(text_of(run.output)), (len(run.steps) + 1, "the run's answer"))
+        self._next = {step.index: after for (step, _), (_, after) in pairwise(main_models(run))}
 
     def of(self, step: Step, call: ModelCall) -> str | None:
         called = (self._calls.get(str(part.get("tool_call_id"))) for part in calls_in(call))
         user = next((each for each in called if each is not None and each.index > step.index), None)
         at, name = self._ends.get(_end_of(_text(call)), (0, ""))
-        return user.name if user else (name if at > step.index else None)
+        return user.name if user else (name if at > step.index else self._caller_behind(step, call))
+
+    def _caller_behind(self, step: Step, call: ModelCall) -> str | None:
+        """What the next answer called, where it was given the text and did not go on with it in words."""
+        after = self._next.get(step.index)
+        if after is None or calls_in(call) or not _text(call) or _text(after) or not _is_given(call, after):
+            return None
+        return next((str(part.get("tool_name")) for part in calls_in(after)), None)
+
+
+def _is_given(call: ModelCall, after: ModelCall) -> bool:
+    own = call.output_history
+    recent = islice(nodes(after.history), _BEHIND)
+    return own is not None and any(node.digest == own.digest for node in recent)
+
+
+_BEHIND = 3
+"""Messages between an answer and the next."""
 
 
 _END = 40

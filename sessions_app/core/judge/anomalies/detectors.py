@@ -32,6 +32,7 @@ from sessions_app.core.judge.anomalies.sub_agents import called_runs_gone_past, 
 from sessions_app.core.judge.anomalies.sums import sums_contradicted, total_contradicted
 from sessions_app.core.judge.anomalies.told_warnings import warnings_gone_past
 from sessions_app.core.judge.anomalies.unnamed_ids import acted_on_another, acted_on_unnamed
+from sessions_app.core.judge.anomalies.unread_pages import unread_pages
 from sessions_app.core.run import Run
 from sessions_app.core.shared_values import shared_values
 
@@ -68,6 +69,7 @@ DETECTORS: tuple[Detector, ...] = (
     sub_agents_gone_past,
     empty_results_gone_past,
     answers_without_a_source,
+    unread_pages,
     sums_contradicted,
     total_contradicted,
     totals_of_calls,
@@ -108,6 +110,8 @@ RULES: dict[str, str] = {
     "sub_agent_unsaid": "A sub-agent failed or came to nothing, and the answer does not say so.",
     "no_source": "Searches found nothing, and the answer states a number or a rule that nothing else told; "
     "a note where it affirms something else.",
+    "page_unread": "A tool gave a part of a list and said that there is more, which nobody read, "
+    "and the answer speaks of all.",
     "other_sum": "A call went on with another sum than a tool had told, or than the amounts of what it lists come to.",
     "other_total": "The total in the answer is not the sum of what it lists; a note where it is not that of the lines "
     "that a tool gave.",

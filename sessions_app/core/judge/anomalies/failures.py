@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 from sessions_app.core.judge.anomalies.absences import tells_of_absence
@@ -34,6 +35,8 @@ def told_failure(call: ToolCall) -> str | None:
         error = told.get("error")
         words = (error, *(error.values() if isinstance(error, dict) else ()), told.get("message"), told.get("reason"))
         return next((word for word in words if isinstance(word, str) and word), "")
+    if _is_bare_error(told):
+        return ": ".join(str(item) for key, item in told.items() if key.lower() in _ERROR_WORDS and item)
     return next((f"{told[key]} {key.split('_')[0]}" for key in FAILED_COUNTS if _is_count(told.get(key))), None)
 
 
@@ -45,6 +48,43 @@ def _failed_whole(told: JsonObject) -> bool:
         or bool(told.get("error"))
         or (isinstance(state, str) and state.lower() in FAILED_STATES)
     )
+
+
+_ERROR_CODES = frozenset({"code", "error_code", "errorcode", "status_code", "statuscode"})
+_ERROR_WORDS = frozenset({*_ERROR_CODES, "message", "error_message", "errormessage", "detail", "description"})
+_BESIDE_ERRORS = frozenset({"status", "type", "title", "reason", "request_id", "requestid", "trace_id", "timestamp"})
+_OF_ERRORS = re.compile(
+    r"(?<![a-z])(?:denied|forbidden|unauthori[sz]ed|unauthenticated|(?:not|no)[ _-]?found|no[ _-]such|invalid|errors?"
+    r"|fail(?:ed|ure)|timed?[ _-]?out|exceeded|unavailable|refused|rejected|expired|conflict|throttled|exception"
+    r"|not[ _-]allowed|not[ _-]permitted|too many requests|unsupported|bad request|bad gateway)(?![a-z])"
+)
+
+
+def _is_bare_error(told: JsonObject) -> bool:
+    """A code of an error, mostly with words for it, and nothing else that anybody could have asked for."""
+    said = {key.lower(): item for key, item in told.items()}
+    if not said.keys() <= _ERROR_WORDS | _BESIDE_ERRORS:
+        return False
+    codes = [(key, item) for key, item in said.items() if key in _ERROR_CODES]
+    words = [item for key, item in said.items() if key not in _ERROR_CODES and key in _ERROR_WORDS]
+    if not codes:
+        return len(words) == 1 and _IS_REFUSED.fullmatch(str(words[0])) is not None
+    return any(_is_error_code(code) and (words or "error" in key) for key, code in codes)
+
+
+_IS_REFUSED = re.compile(
+    r"(?:forbidden|unauthorized|(?:access|permission) denied|internal server error|service unavailable"
+    r"|too many requests|bad (?:request|gateway)|gateway timeout|endpoint request timed out|not found)[.!]?",
+    re.IGNORECASE,
+)
+
+
+def _is_error_code(code: JsonValue) -> bool:
+    if isinstance(code, str) and not code.isdecimal():
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", code).lower().replace("_", " ")
+        return _OF_ERRORS.search(words) is not None and not words.startswith(("no error", "ok", "success"))
+    number = int(code) if isinstance(code, int | str) and str(code).isdecimal() else 0
+    return 400 <= number <= 599
 
 
 def _is_count(value: JsonValue) -> bool:

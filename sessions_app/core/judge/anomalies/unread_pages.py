@@ -1,0 +1,103 @@
+"""Lists of which only the first pages were read, and answers that speak of all of it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
+from sessions_app.core.judge.anomalies.answer_words import ANSWER, is_named, owns_up, plain
+from sessions_app.core.judge.anomalies.lookups import looks_up
+from sessions_app.core.judge.reading import has_answer, object_of, own_tools, text_of
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import Run, Step, ToolCall
+
+
+def unread_pages(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A tool said that there is more of a list, nobody asked for it, and the answer speaks of all."""
+    of_all = _of_all(run) if has_answer(run) and not owns_up(run.output) else ""
+    for step, call, given, total in _left_unread(run) if of_all else ():
+        if _speaks_of(of_all, call) and not (total and is_named(str(total), of_all)):
+            said = f"gave {given} of {total}" if total else f"gave {given} and said that there is more"
+            message = f"{step.name} {said}; the rest was not read, and the answer speaks of all"
+            yield Anomaly(code="page_unread", message=message, steps=(step.index,))
+
+
+_ALL = re.compile(
+    r"(?<!\w)(?<!at )(?:all|every|each|entire|whole|alle[nrms]?|tou(?:s|tes)|tod[oa]s)(?!\w)"
+    r"(?! (?:good|fine|set|right|well|done))"
+)
+_SOME = re.compile(
+    r"(?<!\w)(?:first|top|latest|newest|last|recent|pages?|more|at least|some|sample|up to|truncat\w*|only"
+    r"|out of)(?!\w)"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def _of_all(run: Run) -> str:
+    """The sentences that speak of all of something, and not of a choice."""
+    answer = plain((text_of(run.output) or "")[:ANSWER])
+    found = (each for each in _SENTENCE.split(answer) if _ALL.search(each) and not _SOME.search(each))
+    return "\n".join(found)
+
+
+def _speaks_of(sentences: str, call: ToolCall) -> bool:
+    """By the name of the list, or of the tool."""
+    names = [key for key, item in object_of(call.result).items() if isinstance(item, list)]
+    words = {word for name in [*names, call.tool_name] for word in re.findall(r"[a-z]{4,}", name.lower())}
+    stems = (word[:-1] if word.endswith("s") else word for word in words - _NO_NAMES)
+    return any(re.search(rf"(?<!\w){stem}", sentences) for stem in stems)
+
+
+_NO_NAMES = frozenset({"items", "results", "data", "rows", "list", "find", "search", "fetch", "read", "query", "show"})
+
+_PLACES = frozenset(
+    {"page", "page_number", "page_token", "pagetoken", "page_size", "pagesize", "per_page", "cursor", "next_cursor"}
+    | {"offset", "start", "skip", "after", "starting_after", "limit"}
+)
+"""Arguments that say which part of a list is asked for."""
+
+
+def _left_unread(run: Run) -> Iterator[tuple[Step, ToolCall, int, int | None]]:
+    """Of each list that was read the last call, where it did not come to the end."""
+    lists: dict[tuple[str, str], list[tuple[Step, ToolCall]]] = defaultdict(list)
+    for step, call in own_tools(run):
+        if looks_up(step, call) and _rows(object_of(call.result)):
+            asked = {key: item for key, item in object_of(call.arguments).items() if key.lower() not in _PLACES}
+            lists[call.tool_name, str(sorted(asked.items(), key=str))].append((step, call))
+    for calls in lists.values():
+        told, given = object_of(calls[-1][1].result), sum(_rows(object_of(call.result)) for _, call in calls)
+        total = _total(told)
+        if _has_more(told, given, total):
+            yield *calls[-1], given, total if total and total > given else None
+
+
+def _rows(told: JsonObject) -> int:
+    """Of the one list of an answer."""
+    lists = [item for item in told.values() if isinstance(item, list)]
+    return len(lists[0]) if len(lists) == 1 else 0
+
+
+_MORE = ("has_more", "hasmore", "has_next", "has_next_page", "hasnextpage", "truncated", "is_truncated", "istruncated")
+_NEXT = ("next_cursor", "nextcursor", "next_page_token", "nextpagetoken", "next_page", "next")
+_TOTALS = ("total_count", "totalcount", "total_results", "totalresults", "total_items", "totalitems", "total")
+
+
+def _has_more(told: JsonObject, given: int, total: int | None) -> bool:
+    """As the answer says; a total by itself only beside the number of the page, as it may be a sum of money."""
+    said = {key.lower(): item for key, item in told.items()}
+    if any(isinstance(said.get(key), bool) for key in _MORE):
+        return any(said.get(key) is True for key in _MORE)
+    if any(key in said for key in _NEXT):
+        return any(isinstance(item := said.get(key), str | int) and item not in ("", 0) for key in _NEXT)
+    return total is not None and total > given and not _PLACES.isdisjoint(said)
+
+
+def _total(told: JsonObject) -> int | None:
+    said = {key.lower(): item for key, item in told.items()}
+    return next((item for key in _TOTALS if _is_whole(item := said.get(key))), None)
+
+
+def _is_whole(item: JsonValue) -> bool:
+    return isinstance(item, int) and not isinstance(item, bool)
