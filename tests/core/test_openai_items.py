@@ -102,3 +102,80 @@ def test_an_item_without_type_names_the_field():
         parse({"input": "x", "items": [{"raw": {}}]})
 
     assert caught.value.field == "items[0].type"
+
+
+# --- what no message holds ----------------------------------------------------------------------
+
+
+def of_kind(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "ToolCallItem", "raw": {"type": kind, "id": "x1", **fields}}
+
+
+def said_by(role: str, *pieces: Any) -> dict[str, Any]:
+    return {"type": "MessageOutputItem", "raw": {"type": "message", "role": role, "content": list(pieces)}}
+
+
+TEXT = {"type": "output_text", "text": "I looked."}
+UNREAD = {
+    "MCP": (of_kind("mcp_call", name="delete_all", output="deleted"), "is of the kind mcp_call"),
+    "shell": (of_kind("local_shell_call", action={"command": ["rm"]}), "is of the kind local_shell_call"),
+    "custom": (of_kind("custom_tool_call", input="DROP TABLE"), "is of the kind custom_tool_call"),
+    "output": (of_kind("custom_tool_call_output", output="dropped"), "is of the kind custom_tool_call_output"),
+    "unknown": (of_kind("zzz"), "is of the kind zzz"),
+    "nothing": ({"type": "ToolCallItem", "raw": None}, "holds nothing"),
+    "no raw": ({"type": "ToolCallItem"}, "is of the kind ToolCallItem"),
+    "no content": ({"type": "MessageOutputItem", "raw": {"role": "assistant"}}, "is a message without content"),
+    "no text": (said_by("assistant", {"type": "output_text"}), "holds a text that was not saved"),
+    "video": (said_by("assistant", TEXT, {"type": "output_video"}), "holds a part of the kind output_video"),
+}
+
+
+def items_with(item: dict[str, Any] | None, at: int = 1) -> bytes:
+    document = json.loads(RECORD.read_bytes())
+    document["items"][at:at] = [] if item is None else [item]
+    return encode_native(parse(document))
+
+
+def reasons(record: bytes) -> list[tuple[str, int | None]]:
+    return [(reason.code, reason.step) for reason in assert_promise_kept(record).reasons]
+
+
+@pytest.mark.parametrize("what", UNREAD)
+def test_an_item_that_no_message_holds_is_named_at_the_request_behind_it(what: str):
+    item, words = UNREAD[what]
+    record = items_with(item)
+
+    assert reasons(items_with(None)) == []
+    assert ("items_not_read", 3) in reasons(record)
+    assert f"items[1] {words}, which a replay cannot repeat." in judge(parse_document(record)).words
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "step"),
+    [
+        ("web_search_call", 0, 3),
+        ("web_search_call", 2, 4),
+        ("local_shell_call", 0, 1),
+        ("local_shell_call", 2, 3),
+        ("computer_call_output", 2, 3),
+        ("web_search_call", 3, 4),
+    ],
+)
+def test_a_request_that_would_have_held_it_is_not_proven(kind: str, at: int, step: int):
+    assert ("items_not_read", step) in reasons(items_with(of_kind(kind), at))
+
+
+@pytest.mark.parametrize("role", ["user", "system"])
+def test_a_message_beside_what_tools_gave_is_judged(role: str):
+    answers = [item["raw"].get("type") for item in json.loads(RECORD.read_bytes())["items"]]
+    at = answers.index("function_call_output") + 1
+
+    assert ("message_from_code", 3) in reasons(items_with(said_by(role, {**TEXT, "type": "input_text"}), at))
+
+
+@pytest.mark.parametrize("change", [lambda raw: raw.pop("arguments"), lambda raw: raw.update(arguments=None)])
+def test_a_call_without_arguments_is_no_call_with_none(change):
+    document = json.loads(RECORD.read_bytes())
+    change(next(item["raw"] for item in document["items"] if item["raw"].get("type") == "function_call"))
+
+    assert reasons(encode_native(parse(document))) == [("items_not_read", 2)]

@@ -171,6 +171,70 @@ def _parts(row: JsonObject, names: dict[str, JsonValue]) -> Iterator[JsonObject]
             yield {"part_kind": "system-prompt", "content": "\n".join(_texts(row.get("content")))}
 
 
+def unread_items(items: JsonValue) -> Iterator[tuple[str, int]]:
+    """What of the items is in no message, with where it stands, and how many requests would have held it."""
+    rows = [_row_in(item) for item in items] if isinstance(items, list) else []
+    for position, row in enumerate(rows):
+        found = _unread(row)
+        if found is not None:
+            later = [each for each in rows[position + 1 :] if isinstance(each, dict)]
+            yield f"items[{position}] {found}", _requests_behind(row or {}, later)
+
+
+def _row_in(item: JsonValue) -> JsonObject | None:
+    """None for what holds nothing. Of the text of a Python object the run tells by itself how it was read."""
+    raw = item.get("raw", item) if isinstance(item, dict) else None
+    row = (read_python_text(raw) or _NOT_READ) if isinstance(raw, str) else raw
+    return row if isinstance(row, dict) else None
+
+
+_NOT_READ: JsonObject = {"type": "reasoning"}
+
+
+def _requests_behind(row: JsonObject, later: list[JsonObject]) -> int:
+    """The next request carries what belongs to an answer. A call that others than the provider ran was answered in a
+    request, which may be lost with it."""
+    kinds = [message["kind"] for message in _grouped(later, None)]
+    is_in_answer = row.get("role") == "assistant" or row.get("type") in _RUN_BY_PROVIDER
+    return kinds.count("response") - (is_in_answer and kinds[:1] == ["response"])
+
+
+_RUN_BY_PROVIDER = (
+    "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call",
+    "mcp_list_tools", "tool_search_call",
+)  # fmt: skip
+
+
+def _unread(row: JsonObject | None) -> str | None:
+    if row is None:
+        return "holds nothing"
+    content = row.get("content")
+    if row.get("type") in _ITEMS_READ:
+        return None
+    if row.get("role") not in _ROLES_READ:
+        return f"is of the kind {str(row.get('type'))[:60]}"
+    if not isinstance(content, str | list):
+        return "is a message without content"
+    pieces = content if isinstance(content, list) else []
+    piece = next((each for each in pieces if not _texts([each]) and not _is_refusal(each)), None)
+    return None if piece is None else f"holds {_kind_of(piece)}"
+
+
+_ITEMS_READ = ("function_call", "function_call_output", "reasoning")
+_ROLES_READ = ("assistant", "user", "system", "developer")
+
+
+def _is_refusal(piece: JsonValue) -> bool:
+    """Which the judge names by itself."""
+    return isinstance(piece, dict) and piece.get("type") == "refusal"
+
+
+def _kind_of(piece: JsonValue) -> str:
+    kind = piece.get("type") if isinstance(piece, dict) else None
+    is_text = kind in ("output_text", "input_text")
+    return "a text that was not saved" if is_text else f"a part of the kind {str(kind)[:60]}"
+
+
 def _texts(content: JsonValue) -> list[str]:
     if isinstance(content, str):
         return [content]

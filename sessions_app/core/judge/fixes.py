@@ -112,6 +112,7 @@ FIXES: dict[str, Fix] = {
     "calls_contradicted": Fix(sentence="List in `tool_calls` the calls that the messages hold, or leave it out."),
     "agent_contradicted": Fix(sentence="Record the agent of each step, and with each handoff the one that took over."),
     "call_ids_doubled": Fix(sentence="Save each call with the id that the model gave it; no two have the same one."),
+    "items_not_read": Fix(sentence="Record the run with the recorder, which keeps what `items` alone cannot tell."),
     "items_contradicted": Fix(sentence="Record in `items` what the run's messages hold, or leave it out."),
     "tool_step_missing": Fix(sentence="Record a tool step, with its call id, for every call that the model asks for."),
     "outcome_contradicts": Fix(

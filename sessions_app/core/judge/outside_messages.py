@@ -18,7 +18,7 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.rewriting import read_rewriting, sent_otherwise
-from sessions_app.core.run import EXCHANGES, SAVED_MESSAGES, ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import EXCHANGES, OPENAI_ITEMS, SAVED_MESSAGES, ModelCall, Run, Step, ToolCall
 
 
 def outside_messages(run: Run) -> Iterator[Reason]:
@@ -31,8 +31,9 @@ def outside_messages(run: Run) -> Iterator[Reason]:
     if run.source_format in SAVED_MESSAGES:
         yield from _refused_by_hooks(run)
         yield from _hidden_tools(run)
-    if run.is_told_by_others:
+    if run.is_told_by_others or run.source_format == OPENAI_ITEMS:
         yield from _beside_answers(run)
+    if run.is_told_by_others:
         yield from _behind_empty_answers(run)
         yield from _system_in_between(run)
     if run.source_format == EXCHANGES:
@@ -59,12 +60,15 @@ def _not_carried(run: Run) -> Iterator[Reason]:
 
 
 def _beside_answers(run: Run) -> Iterator[Reason]:
-    """More messages than the calls say that their tools gave: most exporters do not tell who put them there."""
+    """More messages than the calls say that their tools gave: most exporters do not tell who put them there. Tools of
+    the OpenAI Agents SDK give none."""
+    of_sdk = run.source_format == OPENAI_ITEMS
+    kinds = ("user-prompt", "system-prompt") if of_sdk else ("user-prompt",)
     for (asking, _), (step, call) in pairwise(main_models(run)):
         newest = seen_message(call.history.message, step=0) if call.history else None
-        beside = newest.parts_of("user-prompt") if newest is not None and newest.parts_of("tool-return") else []
-        if len(beside) > len(_given_along(run, asking)):
-            message = f"The request of {step_name(step)} holds a message beside the answers of tools; no span gave it."
+        beside = newest.parts_of(*kinds) if newest is not None and newest.parts_of("tool-return") else []
+        if len(beside) > (0 if of_sdk else len(_given_along(run, asking))):
+            message = f"The request of {step_name(step)} holds a message beside the answers of tools; no step gave it."
             yield reason_at(run, "message_from_code", message, step)
             return
 

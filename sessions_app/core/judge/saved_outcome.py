@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from sessions_app.core.judge.reasons import Reason, reason_at_end
+from sessions_app.core.formats.openai_items import unread_items
+from sessions_app.core.judge.reading import main_models, step_name, value_of
+from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, Run
 
@@ -16,6 +18,8 @@ def saved_outcome_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_failures(run), 1)
     if run.source_format == OPENAI_ITEMS:
         yield from islice(_items(run), 1)
+        yield from islice(_unread(run), 1)
+        yield from islice(_calls_without_arguments(run), 1)
 
 
 # --- that it failed ----------------------------------------------------------------------------
@@ -47,6 +51,25 @@ def _items(run: Run) -> Iterator[Reason]:
         words = _beside(item, raw) if isinstance(raw, dict) else None
         if words is not None:
             yield reason_at_end(run, "items_contradicted", f"The run's items[{position}] {words}.")
+
+
+def _unread(run: Run) -> Iterator[Reason]:
+    """The model was told of it, or said it, and no message holds it."""
+    models = main_models(run)
+    for place, requests in unread_items(run.extra.get("items")):
+        message = f"The run's {place}, which a replay cannot repeat."
+        if models and requests:
+            yield reason_at(run, "items_not_read", message, models[-requests:][0][0])
+        else:
+            yield reason_at_end(run, "items_not_read", message)
+
+
+def _calls_without_arguments(run: Run) -> Iterator[Reason]:
+    """A model that gives none writes `{}`."""
+    for step, call in run.tool_calls:
+        if value_of(call.arguments) is None:
+            message = f"The arguments of {step_name(step)} were not recorded."
+            yield reason_at(run, "items_not_read", message, step)
 
 
 def _beside(item: JsonObject, raw: JsonObject) -> str | None:
