@@ -281,3 +281,27 @@ def test_a_failure_that_is_told_in_two_ways_is_judged(is_error: bool):
 
     assert ("http_contradicted", 3) in reasons(document)
     assert ("answer_contradicted", 2) in reasons(of_step)
+
+
+# --- what ran at the provider -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def searched() -> Json:
+    search = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search", "query": "widget"}}
+    asked = {"model": "gpt-4o", "input": "What is it?"}
+    return posted(RESPONSES, (asked, of_responses("r1", search, message_item(ANSWER))))
+
+
+def test_a_search_that_the_provider_ran_is_no_text_of_the_answer(searched: Json):
+    said = [part["part_kind"] for part in searched["steps"][0]["response"]["parts"]]
+
+    assert (said, reasons(searched)) == (["builtin-tool-call", "text"], [])
+    assert proof(searched)["outcome"]["state"] == "proven"
+
+
+def test_such_a_search_is_compared_with_what_came_over_the_wire(searched: Json):
+    changed = copy.deepcopy(searched)
+    changed["steps"][0]["response"]["parts"][0]["args"]["action"]["query"] = "gadget"
+
+    assert ("http_contradicted", 1) in reasons(changed)

@@ -604,6 +604,12 @@ def _response_of_turn(turn: Turn, position: int, model: str | None) -> tuple[Pay
     return Payload.of_json(message if model is None else {**message, "model_name": model}), calls
 
 
+_RUN_BY_PROVIDER = frozenset(
+    {"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}
+)
+"""Items of OpenAI Responses for tools that the provider runs: beside the words of an answer, and none of them."""
+
+
 def _answer_part(part: Part, ids: Iterator[str]) -> Iterator[JsonObject]:
     match part:
         case TextPart():
@@ -625,6 +631,10 @@ def _answer_part(part: Part, ids: Iterator[str]) -> Iterator[JsonObject]:
                 "content": part.content,
                 "tool_call_id": part.call_id or "unknown",
             }
+        case OtherPart(kind=kind, value=dict(value)) if kind in _RUN_BY_PROVIDER:
+            call_id = value.get("id")
+            called = {"part_kind": "builtin-tool-call", "tool_name": kind, "args": value}
+            yield {**called, "tool_call_id": call_id if isinstance(call_id, str) else "unknown"}
         case OtherPart():
             # The replaying library knows no other kinds of parts.
             file = _binary(part)
