@@ -16,6 +16,9 @@ from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import EXCHANGES, ModelCall, Run, Step
 
+REDACTED = "redacted"
+"""What is otherwise may be so because of the redaction."""
+
 
 def told_otherwise(run: Run) -> dict[int, str | None]:
     """By the step of a model whose exchange was read again: what of the call is otherwise there, None for nothing."""
@@ -25,7 +28,7 @@ def told_otherwise(run: Run) -> dict[int, str | None]:
     again = with_conversation(replace(run, steps=alone)).model_calls
     pairs = zip(run.model_calls, again, strict=False)
     found = {step.index: (step, _told_otherwise(step, *other)) for (step, _), other in pairs}
-    return {index: told for index, (step, told) in found.items() if told is None or not _is_redacted(step)}
+    return {index: REDACTED if told and _is_redacted(step) else told for index, (step, told) in found.items()}
 
 
 def _exchange_alone(step: Step) -> Step:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from sessions_app.core.assembly.other_http import told_otherwise
+from sessions_app.core.assembly.other_http import REDACTED, told_otherwise
 from sessions_app.core.finish_reasons import ended_otherwise
 from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.model_http_offers import is_same_call
@@ -29,17 +29,24 @@ def model_http_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_contradicted_by_http(run), 1)
 
 
+def redacted_otherwise(run: Run) -> str | None:
+    """The first call that nobody can hold against its exchange."""
+    read_again = told_otherwise(run)
+    step = next((step for step, _ in main_models(run) if read_again.get(step.index) == REDACTED), None)
+    return None if step is None else f"the HTTP of {step_name(step)} was redacted and cannot be compared with it"
+
+
 def _contradicted_by_http(run: Run) -> Iterator[Reason]:
     read_again = told_otherwise(run)
     for step, call in main_models(run):
-        is_known = step.index in read_again
-        said = _said_otherwise(step, call, _TOLD.get(read_again.get(step.index) or ""), is_known=is_known)
+        is_same = step.index in read_again and read_again[step.index] is None
+        said = _said_otherwise(step, call, _TOLD.get(read_again.get(step.index) or ""), is_same=is_same)
         if said is not None:
             message = f"The recorded HTTP of {step_name(step)} {said}."
             yield reason_at(run, "http_contradicted", message, step)
 
 
-def _said_otherwise(step: Step, call: ModelCall, told: str | None, *, is_known: bool) -> str | None:
+def _said_otherwise(step: Step, call: ModelCall, told: str | None, *, is_same: bool) -> str | None:
     """`told` is what was found by reading the exchange again, where that could be done."""
     http = step.http
     if http is None or call.response is None:
@@ -51,7 +58,7 @@ def _said_otherwise(step: Step, call: ModelCall, told: str | None, *, is_known: 
     wire = _whole_answer(http)
     answered = None if wire is None else _other_words(call, wire) or _other_calls(call, wire) or _other_end(call, wire)
     # What was read from the body and is the same needs no comparison by lines.
-    asked = None if is_known and told is None else asked_otherwise(call, http)
+    asked = None if is_same else asked_otherwise(call, http)
     return asked or answered or told
 
 

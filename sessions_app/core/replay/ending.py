@@ -13,6 +13,7 @@ from sessions_app.core.compare.volatile import OUTPUT_TEXT
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.history import History
 from sessions_app.core.judge.last_calls import waiting
+from sessions_app.core.judge.model_http import redacted_otherwise
 from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
 from sessions_app.core.judge.reading import count, join_words, main_models, object_of, step_name
 from sessions_app.core.judge.reasons import Reason
@@ -555,6 +556,7 @@ def _requests(played: Played) -> Part:
         messages_told_otherwise,
         conversation_told_otherwise,
         instructions_told_otherwise,
+        redacted_otherwise,
     )
     told = "; ".join(told for each in tellings if (told := each(run)) is not None) or None
     if played.rewritten:
