@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
 from pydantic_ai.models.test import TestModel
@@ -80,17 +80,8 @@ def assert_same(make: Callable[[], Play], way: str) -> None:
 
 
 def two_tools() -> Play:
-    agent = Agent(Scripted(says(call("look", {}, "1")), says("Done.")), name="agent")
-
-    @agent.tool_plain
-    def look() -> str:
-        return "seen"
-
-    @agent.tool_plain
-    def unused() -> str:
-        return ""
-
-    return Play(agent, "Look.")
+    tools = [Tool(lambda: "seen", name="look"), Tool(lambda: "", name="unused")]
+    return Play(Agent(Scripted(says(call("look", {}, "1")), says("Done.")), name="agent", tools=tools), "Look.")
 
 
 UNKNOWN_PART = {"part_kind": "hologram", "content": "x"}
@@ -135,6 +126,45 @@ def test_tools_that_a_recording_tells_in_two_ways_are_not_proven_by_code(name: s
     assert result.verdict == "reproduced"
     assert parameters["state"] == ("proven" if words is None else "not_comparable")
     assert words is None or words in parameters["reason"]
+
+
+# --- tools that another tool makes available
+
+
+def unlocking(*, by: str = "look") -> Play:
+    """A tool of this name makes `more` available."""
+    unlocked: list[str] = []
+    model = Scripted(says(call("look", {}, "1")), says(call("more", {}, "2")), says("Done."))
+
+    async def if_unlocked(ctx: Any, definition: Any) -> Any:
+        return definition if unlocked else None
+
+    agent = Agent(model, name="agent", tools=[Tool(lambda: "", name="more", prepare=if_unlocked)])
+
+    @agent.tool_plain
+    def look() -> str:
+        unlocked.extend(["more"] if by == "look" else [])
+        return "seen"
+
+    return Play(agent, "Look.")
+
+
+def test_a_frozen_tool_that_made_another_available_is_why_a_replay_ends_and_no_difference():
+    run = recorded_run(unlocking)
+
+    frozen = replayed_by(run, own(unlocking()))
+    assert place(frozen) == ("unknown_from_step", 3, "steps[3]")
+    assert frozen.facts["limit"]["code"] == "tools_changed"
+    assert "other tools than the one before it: more. A call in between" in frozen.facts["limit"]["reason"]
+    assert place(replayed_by(run, own(unlocking()), runs_tools=True)) == ("reproduced", None, None)
+    changed = place(replayed_by(run, own(unlocking(by="nobody")), runs_tools=True))
+    assert changed[:2] == ("diverged", 3)
+
+
+def test_a_tool_that_was_always_there_and_is_gone_today_is_a_difference_while_tools_are_frozen():
+    today = Agent(name="agent", tools=[Tool(lambda: "seen", name="look")])
+
+    assert place(replayed_by(recorded_run(two_tools), OwnAgent(agent=today)))[:2] == ("diverged", 1)
 
 
 # --- the examples of a fresh installation

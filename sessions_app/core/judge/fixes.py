@@ -129,6 +129,9 @@ FIXES: dict[str, Fix] = {
     "answer_not_raw": Fix(
         sentence="Record the run with the recorder: if a hook changes an answer, it also keeps the one the model gave."
     ),
+    "tools_changed": Fix(
+        sentence="Replay this run with the tools of your agent running: mode code_and_tools, or --tools run."
+    ),
     "sent_otherwise": Fix(
         sentence="Put the words into the agent's history (`ctx.enqueue`, a history processor), which is recorded."
     ),
