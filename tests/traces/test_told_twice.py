@@ -247,7 +247,7 @@ def defined(**fields: Any) -> dict[str, Any]:
         ([defined(parameters={**SCHEMA, "required": []})], True),
         ([defined(parameters={**SCHEMA, "properties": {}})], True),
         ([defined()], False),
-        ([defined(), defined(name="of_the_provider")], False),
+        ([defined(), defined(name="of_nobody")], True),
     ],
     ids=["description", "required", "properties", "the same", "another tool"],
 )
