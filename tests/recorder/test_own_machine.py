@@ -1237,6 +1237,26 @@ def test_what_todays_code_tells_the_provider_alone_is_compared(line, changed, pl
         assert ended(replayed(run_id, todays, *more)) == ("diverged", desk.step, desk.path)
 
 
+def test_a_recording_that_does_not_say_what_the_provider_alone_was_told_is_not_called_proven(
+    server, folder, monkeypatch
+):
+    url = os.environ["REPLAY_URL"]
+    monkeypatch.delenv("REPLAY_URL")
+    record = recorded(write(folder, "finds", TOLD_TO_PROVIDER), "Go", folder / "spool")
+    monkeypatch.setenv("REPLAY_URL", url)
+    for name in ("hosted_tools", "prompt"):
+        del record["parameters"][0][name]
+
+    replay = replayed(posted(record), "finds:make")
+
+    assert ended(replay) == ("reproduced", None, None)
+    parameters = replay.facts["proof"]["parameters"]
+    assert (parameters["state"], parameters["reason"]) == (
+        "not_comparable",
+        "parameters that the recording does not show: hosted_tools, prompt",
+    )
+
+
 # --- recordings that another hand wrote down -----------------------------------------------------
 
 

@@ -10,9 +10,6 @@ from collections.abc import Iterable
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import PlannedAnswer
 
-ONLY_SENT = ("hosted_tools", "prompt")
-"""Parameters of a request of the OpenAI Agents SDK that its loop, too, only hands on to the provider."""
-
 
 def native_tools(parameters: JsonObject) -> list[JsonObject]:
     tools = parameters.get("native_tools")

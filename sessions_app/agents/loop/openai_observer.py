@@ -20,7 +20,6 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext
 
 from sessions_app.agents.loop.library import load_messages, load_parameters
-from sessions_app.agents.loop.native_tools import ONLY_SENT
 from sessions_app.agents.loop.other_loops import OtherLoopObserver
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
@@ -29,6 +28,7 @@ from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import asks_in_several_ways, handoff_calls, output_modes
+from sessions_app.core.replay.matching import ONLY_SENT
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
 
 

@@ -325,7 +325,7 @@ class Transcript:
         if self._agreed is None or self._agreed[0] is not recorded or self._agreed[1] is not rebuilt:
             shared = {key: value for key, value in rebuilt.items() if key in recorded}
             own = Tally()
-            note_untold_parameters(recorded, own)
+            note_untold_parameters(recorded, rebuilt, own)
             mismatch = first_mismatch(recorded, shared, raw=recorded, path="parameters", tally=own)
             self._agreed = (recorded, rebuilt, own)
             self.parts(planned, mismatch)

@@ -69,9 +69,14 @@ _OF_OUTPUT = ("function_tools", "output_tools", "output_mode", "allow_text_outpu
 """Of the parameters of a request: how the model was asked for its answer. All producers tell it, if anything."""
 
 
-def note_untold_parameters(recorded: JsonValue, tally: Tally) -> None:
+ONLY_SENT = ("hosted_tools", "prompt")
+"""Parameters of a request of the OpenAI Agents SDK that its loop only hands on to the provider."""
+
+
+def note_untold_parameters(recorded: JsonValue, now: JsonValue, tally: Tally) -> None:
     """All other fields may be newer than the recording."""
-    for name in _OF_OUTPUT:
+    sent = [name for name in ONLY_SENT if isinstance(now, dict) and name in now]
+    for name in (*_OF_OUTPUT, *sent):
         if isinstance(recorded, dict) and name not in recorded:
             tally.note_missing(f"parameters.{name}")
 

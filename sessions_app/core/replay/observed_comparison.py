@@ -355,7 +355,7 @@ def _of_parameters(planned: PlannedAnswer, call: ModelCall, tally: Tally) -> Mis
         tally.note_missing("parameters")
         return None
     recorded, now = planned.parameters.value, in_shape_of(planned.parameters, call.parameters, path="parameters")
-    note_untold_parameters(recorded, tally)
+    note_untold_parameters(recorded, call.parameters.value, tally)
     return first_mismatch(recorded, now.value, raw=recorded, path="parameters", tally=tally)
 
 
