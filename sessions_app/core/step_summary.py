@@ -56,6 +56,11 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     """Whether its answer tells of a failure, as one with HTTP status 429 does, though it is no error."""
 
     @property
+    def has_failed(self) -> bool:
+        """As the story of the run counts it."""
+        return self.has_error or self.tells_failure
+
+    @property
     def title(self) -> str:
         """What people call it: a model step without a name of its own goes by its model."""
         return self.model if self.model and self.kind == self.name == "model" else self.name

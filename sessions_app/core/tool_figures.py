@@ -27,7 +27,7 @@ class Call(Generic[RunT]):
 
     @property
     def has_failed(self) -> bool:
-        return self.step.has_error or self.step.tells_failure or self.step.outcome == "retried"
+        return self.step.has_failed or self.step.outcome == "retried"
 
 
 @dataclass(slots=True)

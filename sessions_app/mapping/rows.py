@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from sessions_app.core.call_words import call_words
 from sessions_app.core.clipping import clipped, unescaped
@@ -12,7 +14,7 @@ from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
 from sessions_app.core.history import History
-from sessions_app.core.judge.anomalies import failures
+from sessions_app.core.judge.anomalies.failures import failed_steps
 from sessions_app.core.payload import JsonValue, Payload, compact_json
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import (
@@ -114,7 +116,7 @@ def _fact_columns(run: Run) -> dict[str, object]:
 
 
 def _count_columns(run: Run) -> dict[str, object]:
-    counted = counted_steps(run)
+    counted, failed = counted_steps(run), failed_steps(run)
     names = {call.answered_model or call.model for _, call in run.model_calls} | {run.model}
     return {
         "step_count": len(counted),
@@ -126,14 +128,15 @@ def _count_columns(run: Run) -> dict[str, object]:
         "tool_names": sorted({clean(call.tool_name)[:_INDEXED_NAME] for _, call in run.tool_calls}),
         "model_names": sorted(clean(name) for name in names if name),
         "step_kinds": sorted({step.kind for step in run.steps}),
-        "strip": strip_of([_letter(step) for step in counted], _STRIP),
+        "strip": strip_of([_letter(step, failed) for step in counted], _STRIP),
     }
 
 
 def step_rows(run: Run, into: Collector) -> list[StepSummary]:
     """The summary of each step."""
-    keys = RequestKeys()
-    return [_step_row(step, into, _request_key(step, keys, run.model)) for step in run.steps]
+    keys, failed = RequestKeys(), failed_steps(run)
+    rows = [_step_row(step, into, _request_key(step, keys, run.model)) for step in run.steps]
+    return [replace(row, tells_failure=True) if row.index in failed and not row.has_error else row for row in rows]
 
 
 def _request_key(step: Step, keys: RequestKeys, default_model: str | None) -> bytes | None:
@@ -147,7 +150,6 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
     call = step.call
     model = call if isinstance(call, ModelCall) else None
     text = write_step(step, into)
-    failed = has_failed(step)
     return StepSummary(
         index=step.index,
         kind=step.kind,
@@ -164,7 +166,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         model=_clean(model.answered_model or model.model) if model else None,
         outcome=call.outcome if isinstance(call, ToolCall) else None,
         source=step.source,
-        has_error=failed,
+        has_error=has_failed(step),
         started_at=step.started_at,
         duration_ms=_storable_number(step.duration_ms),
         first_token_ms=step.first_token_ms,
@@ -177,7 +179,6 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         has_state=step.state is not None,
         span_ids=tuple(map(bytes.fromhex, span_ids_of_step(step))),
         answer_key=answer_key(step),
-        tells_failure=not failed and failures.has_failed(step),
     )
 
 
@@ -279,9 +280,9 @@ def storable(value: JsonValue) -> JsonValue:
     return value
 
 
-def _letter(step: Step) -> str:
+def _letter(step: Step, failed: Container[int]) -> str:
     letter = _LETTERS[step.kind]
-    return letter.upper() if has_failed(step) else letter
+    return letter.upper() if has_failed(step) or step.index in failed else letter
 
 
 def _total(counts: Iterable[int | None]) -> int | None:

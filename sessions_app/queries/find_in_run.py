@@ -61,7 +61,7 @@ def find_in_run(run: Run, terms: FindTerms) -> Hits:
 
 
 def _is_meant(row: StepSummary, terms: FindTerms) -> bool:
-    return (not terms.kind or terms.kind == row.kind) and (row.has_error or not terms.is_error)
+    return (not terms.kind or terms.kind == row.kind) and (row.has_failed or not terms.is_error)
 
 
 def _of_rows(indices: list[int], hits: Hits) -> Hits:

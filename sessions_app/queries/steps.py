@@ -135,12 +135,12 @@ def neighbours(run: models.Run, index: int, *, without_inner: bool) -> dict[str,
 
 
 def failed_indices(run: models.Run) -> list[int]:
-    return [step.index for step in run.steps if step.has_error][:MARKS]
+    return [step.index for step in run.steps if step.has_failed][:MARKS]
 
 
 def failed_neighbours(run: models.Run, index: int) -> dict[str, int | None]:
     """The failed steps next to this one."""
-    above, below = _around([step.index for step in run.steps if step.has_error], index)
+    above, below = _around([step.index for step in run.steps if step.has_failed], index)
     return {"next_failed": below, "previous_failed": above}
 
 

@@ -278,6 +278,18 @@ def test_messages_open_at_the_whole_conversation_with_the_final_answer(shop, bob
     assert "new in this request" not in page
 
 
+@pytest.mark.parametrize(("rejected", "is_marked"), [(500, True), (0, False)])
+def test_a_step_whose_answer_tells_of_a_failure_is_marked_and_counted_as_the_story_says(shop, bob, rejected, is_marked):
+    sent = tool_step("send_batch", result={"accepted": 0, "rejected": rejected})
+    run = load_record(shop, steps=[model_step(1), sent, model_step(2)], input="Send it.", output="It is sent.")
+    page, listed = page_of(bob, run), bob.get(reverse("sessions", args=["shop"])).content.decode()
+
+    assert ("step 2 failed" in page) == is_marked
+    assert (re.search(r'<tr id="s2"\s+class="[^"]*\bfailed\b', page) is not None) == is_marked
+    assert (re.search(r'<tr id="s1"\s+class="[^"]*\bfailed\b', page) is not None) is False
+    assert ('aria-label="3 steps, 1 failed"' in listed) == is_marked
+
+
 def test_a_conversation_names_the_tools_and_each_failed_step_between_question_and_answer(shop, bob):
     steps = [model_step(1), *(tool_step("migrate") for _ in range(6))]
     for step in steps[2:]:

@@ -47,7 +47,7 @@ class Turn:
     def calls(self) -> list[StepSummary]:
         """What tools answered, where they were few; a failure is told apart."""
         steps = [step for step in self.run.steps if step.kind == "tool"]
-        return [step for step in steps if not step.has_error] if len(steps) <= CALLS else []
+        return [step for step in steps if not step.has_failed] if len(steps) <= CALLS else []
 
     @property
     def tools(self) -> list[tuple[str, int]]:
@@ -57,7 +57,7 @@ class Turn:
 
     @property
     def failed(self) -> list[StepSummary]:
-        return [step for step in self.run.steps if step.has_error]
+        return [step for step in self.run.steps if step.has_failed]
 
     @property
     def failed_named(self) -> list[StepSummary]:

@@ -47,7 +47,7 @@ class Line:
     def css(self) -> str:
         row = self.step
         names = [f"k-{row.kind}"]
-        names += ["failed"] if row.has_error else []
+        names += ["failed"] if row.has_failed else []
         names += ["is-hit"] if self.hits else []
         names += ["brace", f"brace-{self.brace}"] if self.brace else []
         return " ".join([*names, f"depth-{self.depth}"] if self.depth else names)
@@ -145,8 +145,8 @@ class Fold:
         return " + ".join(line.step.name for line in self.calls)
 
     @property
-    def has_error(self) -> bool:
-        return any(line.step.has_error for line in self.lines)
+    def has_failed(self) -> bool:
+        return any(line.step.has_failed for line in self.lines)
 
     @property
     def sources(self) -> list[State]:
@@ -297,17 +297,17 @@ def _signature(line: Line) -> Hashable:
     if line.called:
         return row.index
     if row.kind == "model":
-        return (row.kind, row.has_error, row.error_preview, line.depth, row.source)
+        return (row.kind, row.has_failed, row.error_preview, line.depth, row.source)
     if row.arguments_key is None:
         return row.index
     call = (row.kind, row.name, row.arguments_key, row.result_key)
-    return (*call, row.has_error, row.error_preview, line.depth, row.source)
+    return (*call, row.has_failed, row.error_preview, line.depth, row.source)
 
 
 def _named(line: Line) -> Hashable:
     """Equal for steps of the same kind and name; one that failed equals no other."""
     row = line.step
-    return row.index if line.called or row.has_error else (row.kind, row.kind != "model" and row.name, line.depth)
+    return row.index if line.called or row.has_failed else (row.kind, row.kind != "model" and row.name, line.depth)
 
 
 def _cycle_at(marks: list[Hashable], at: int) -> tuple[int, int]:

@@ -74,7 +74,7 @@ class Drawing:
         return Bar(
             paths=self._paths(steps),
             first_token="".join(map(self._first_token, steps)),
-            failed="".join(f"M{self._place(step)[0]} 0v{HEIGHT}" for step in steps if step.has_error),
+            failed="".join(f"M{self._place(step)[0]} 0v{HEIGHT}" for step in steps if step.has_failed),
             gap=self._gap(gap),
             gap_ms=gap.length if gap else None,
             playhead=self.whole.bar(self.whole.reaches[steps[0].index])[0],

@@ -122,7 +122,7 @@ def _track(agent: str | None, kind: str, steps: Sequence[StepSummary], axis: Axi
 
 
 def _failed_places(steps: Iterable[StepSummary], axis: Axis) -> list[int]:
-    places = {axis.bar(axis.reaches[step.index])[0] // SMALLEST * SMALLEST for step in steps if step.has_error}
+    places = {axis.bar(axis.reaches[step.index])[0] // SMALLEST * SMALLEST for step in steps if step.has_failed}
     return sorted(places)
 
 

@@ -145,7 +145,7 @@ def _longest_gap(rows: dict[int, StepSummary], path: Sequence[Stretch]) -> Gap |
     if gap is None or gap.length < SHORTEST_GAP * (path[-1].end - path[0].start):
         return None
     ended = (stretch.step.index for stretch in path if stretch.step and stretch.end == gap.start)
-    failed = next((index for index in ended if rows[index].has_error), None)
+    failed = next((index for index in ended if rows[index].has_failed), None)
     return Gap(length_ms=gap.length, until=until, failed=failed)
 
 

@@ -18,7 +18,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, Step, ToolCall
-from sessions_app.core.shared_values import once_each
+from sessions_app.core.shared_values import once_each, shared_values
 
 FAILED_COUNTS = ("failed", "failures", "failed_count", "rejected", "errors", "error_count")
 
@@ -99,7 +99,8 @@ def has_failed(step: Step) -> bool:
 @once_each
 def failed_steps(run: Run) -> dict[int, Step]:
     """By number, in their order; a lookup that found nobody is none where the answer tells just that."""
-    return {step.index: step for step in run.steps if has_failed(step) and not _is_told_absence(run, step)}
+    with shared_values():
+        return {step.index: step for step in run.steps if has_failed(step) and not _is_told_absence(run, step)}
 
 
 def _is_told_absence(run: Run, step: Step) -> bool:
