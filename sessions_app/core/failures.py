@@ -88,6 +88,7 @@ _KINDS = {
     "unnamed_id": (r"(.+?) acted on .*", r"\1 acted on an id that nobody named"),
     "other_id": (r"(.+?) acted on .*", r"\1 acted on another id than the question names"),
     "duplicate_call": (r"(Duplicate call: \S+) .*", r"\1"),
+    "done_twice": (r"(.+?) was made again after it failed.*", r"\1 was made again after it failed, and was done twice"),
     "one_of_many": (r"(.+?) of .*? answered (\S+) .*", r"\1 answered \2 in one of many calls"),
     "no_source": (r"(.+?) found nothing.*", r"\1 found nothing, and the answer has no other source"),
     "other_total": (r"The answer gives a total of .*", "The answer gives a total that its list does not make"),

@@ -253,3 +253,48 @@ def test_a_cut_plan_that_was_carried_out_is_found():
 )
 def test_a_plan_that_is_whole_in_the_end_is_in_order(run: Run):
     assert found("answer_cut", run) == []
+
+
+# --- done twice --------------------------------------------------------------------------------
+
+
+def charged(*rows: dict[str, Any], answer: str = "Your card was charged.", asked: str = "Pay.", **more: Any) -> Run:
+    charge, late = {"cart": "ct_3098", "amount": 89}, {"type": "GatewayTimeout", "message": "no answer after 30 s"}
+    calls = [
+        call("charge_card", charge, error=late),
+        call("charge_card", charge, {"charge": "ch_72", "amount": 89}),
+        call("list_charges", {"cart": "ct_3098"}, {"charges": list(rows)}),
+        *(call(name, arguments, OK) for name, arguments in more.items()),
+    ]
+    return conversation(asked, calls, answer)
+
+
+ONE, TWO = {"charge": "ch_72", "amount": 89}, {"charge": "ch_71", "amount": 89}
+
+
+def test_a_call_that_went_through_although_it_failed_is_found_in_the_list():
+    message = "charge_card was made again after it failed, and list_charges lists both ch_71 and ch_72"
+    run = charged(TWO, ONE)
+
+    assert [(each.message, each.steps) for each in find_anomalies(run) if each.level == "warning"] == [
+        (message, (4, 6))
+    ]
+    assert told(run).endswith("first anomaly at step 4")
+    dated = ({**each, "at": f"2026-11-28T07:0{n}"} for n, each in enumerate((ONE, TWO)))
+    assert found("done_twice", charged(*dated)) == [(4, 6)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        charged(ONE),
+        charged(ONE, {**TWO, "amount": 40}),
+        charged({**ONE, "at": "2026-11-28T07:00"}, {**TWO, "at": "2026-10-28T07:00"}),
+        charged(ONE, TWO, asked="ch_71 was for last month; pay again."),
+        charged(ONE, TWO, answer="Your card was charged twice; I told the bank."),
+        charged(ONE, TWO, refund_charge={"charge": "ch_71"}),
+    ],
+    ids=["once", "another amount", "another day", "known before", "told", "undone"],
+)
+def test_a_list_with_one_of_them_or_with_others_is_in_order(run: Run):
+    assert found("done_twice", run) == []

@@ -8,6 +8,7 @@ from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answers import error_words, no_answer
 from sessions_app.core.judge.anomalies.cut_answers import answer_cut
 from sessions_app.core.judge.anomalies.cut_json import cut_off_json
+from sessions_app.core.judge.anomalies.done_twice import done_twice
 from sessions_app.core.judge.anomalies.gone_past import failed_calls
 from sessions_app.core.judge.anomalies.listed_totals import totals_of_calls, totals_of_the_answer
 from sessions_app.core.judge.anomalies.models import model_changed, other_model_answered
@@ -57,6 +58,7 @@ Detector = Callable[[Run, Rules], Iterator[Anomaly]]
 DETECTORS: tuple[Detector, ...] = (
     many_tool_calls,
     duplicate_calls,
+    done_twice,
     error_words,
     no_answer,
     empty_result_retried,
@@ -95,6 +97,7 @@ RULES: dict[str, str] = {
     "many_tool_calls": "The run made more tool calls than this; a note where none was made again without a reason.",
     "duplicate_call": "A tool was called again with the same arguments; "
     "a note where the call before had failed, or the question or the answer speaks of each.",
+    "done_twice": "A call was made again after it had failed, and a list that was read later holds what both did.",
     "asked_again": "A call that reads was made again, and its answer had changed or had been unfinished; a note.",
     "error_words": "The answer holds one of these words; a note.",
     "no_answer": "The run ended without an answer.",

@@ -198,7 +198,7 @@ def _makes_something(calls: list[tuple[Step, ToolCall]]) -> bool:
     return any(step.extra.get("tool_kind") == "write" for step, _ in calls) or bool(made_ids([c for _, c in calls]))
 
 
-_ID = re.compile(r"[A-Za-z]{1,12}[_-](?=\w*\d)\w+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+ID = re.compile(r"[A-Za-z]{1,12}[_-](?=\w*\d)\w+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def made_ids(calls: list[ToolCall]) -> list[list[str]]:
@@ -213,4 +213,4 @@ def made_ids(calls: list[ToolCall]) -> list[list[str]]:
 
 
 def _ids_in(answer: JsonObject) -> Iterator[tuple[str, str]]:
-    yield from ((key, item) for key, item in answer.items() if isinstance(item, str) and _ID.fullmatch(item))
+    yield from ((key, item) for key, item in answer.items() if isinstance(item, str) and ID.fullmatch(item))
