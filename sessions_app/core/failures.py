@@ -86,6 +86,7 @@ def _foremost(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
 _KINDS = {
     "other_identity": (r"(.+?) was called with (user|tenant)_id .*", r"\1 was called for a different \2"),
     "unnamed_id": (r"(.+?) acted on .*", r"\1 acted on an id that nobody named"),
+    "other_date": (r"(.+?) was called with .*", r"\1 was called with another day than the question names"),
     "other_id": (r"(.+?) acted on .*", r"\1 acted on another id than the question names"),
     "duplicate_call": (r"(Duplicate call: \S+) .*", r"\1"),
     "done_twice": (r"(.+?) was made again after it failed.*", r"\1 was made again after it failed, and was done twice"),

@@ -12,6 +12,7 @@ from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.run import Run
 from tests.builders import make_record
 from tests.core.test_trouble_in_the_middle import OK, call, conversation, model_step, told
+from tests.growth import LINEAR, growth
 
 
 def found(code: str, run: Run) -> list[tuple[int, ...]]:
@@ -298,3 +299,64 @@ def test_a_call_that_went_through_although_it_failed_is_found_in_the_list():
 )
 def test_a_list_with_one_of_them_or_with_others_is_in_order(run: Run):
     assert found("done_twice", run) == []
+
+
+# --- another day -------------------------------------------------------------------------------
+
+ASKED = "Book Aurora on 11 December 2026 from 14:00 to 16:00 and invite the board."
+
+
+SAID = "Aurora is booked on 11 December."
+
+
+def booked(day: str = "2026-12-12", *, asked: str = ASKED, answer: str = SAID, **told: Any) -> Run:
+    when = {"start": day} if day[10:] else {"start": f"{day}T14:00", "end": f"{day}T16:00"}
+    calls = [
+        call("find_room", {"name": "Aurora"}, {"room": "rm_1"} | told),
+        call("book_room", {"room": "rm_1"} | when, {"booking": "bk_1"} | when),
+        call("send_invitation", {"to": "board", "start": "2026-12-11T14:00"}, OK),
+    ]
+    return conversation(asked, calls, answer)
+
+
+@pytest.mark.parametrize("asked", [ASKED, "Book Aurora on 2026-12-11.", "Book Aurora on December 11th, 2026."])
+def test_another_day_than_the_one_that_question_and_answer_name_is_found(asked: str):
+    assert found("other_date", booked(asked=asked)) == [(4,)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        booked("2026-12-11"),
+        booked("2026-12-10T23:00Z"),
+        booked(answer="Aurora is booked on 12 December; the 11 December was taken."),
+        booked(free="12 December"),
+        booked(free_from="2026-12-12T08:00"),
+        booked(asked="Book Aurora the day before 11 December 2026."),
+        booked(asked="Book Aurora on 11 or 12 December 2026, or on 12 December 2026."),
+    ],
+    ids=["that day", "in another zone", "the answer says so", "told", "told as a time", "before it", "two days"],
+)
+def test_a_day_that_was_told_or_follows_from_another_is_in_order(run: Run):
+    assert found("other_date", run) == []
+
+
+# --- what it costs -----------------------------------------------------------------------------
+
+
+def test_pages_retries_and_days_of_many_calls_cost_no_more_than_their_number():
+    nobody, late = {"status": 404, "error": "user not found"}, {"type": "TimeoutError", "message": "late"}
+
+    def ran(number: int) -> Run:
+        calls = [call("get_user", {"username": f"u-{n}"}, nobody) for n in range(number)]
+        page = {"orders": [{"id": "o-1"}], "has_more": True}
+        calls += [call("list_orders", {"page": n}, page) for n in range(number)]
+        for n in range(number):
+            charge, day = {"cart": f"c-{n}"}, f"2026-12-{n % 28 + 1:02}"
+            calls += [call("charge", charge, error=late), call("charge", charge, {"id": f"ch-{n}1"})]
+            calls += [call("book", {"start": day}, {"room": n})]
+        calls.append(call("list_charges", {}, [{"id": f"ch-{n}{twin}"} for n in range(number) for twin in (1, 2)]))
+        answer = "All orders are read on 11 December; no user was found."
+        return conversation("Book it on 11 December 2026.", calls, answer)
+
+    assert growth(find_anomalies, ran(50), ran(200)) < LINEAR

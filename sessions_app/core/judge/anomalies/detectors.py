@@ -19,6 +19,7 @@ from sessions_app.core.judge.anomalies.nothing_found import (
 )
 from sessions_app.core.judge.anomalies.old_data import older_than_others
 from sessions_app.core.judge.anomalies.one_of_many import one_of_many
+from sessions_app.core.judge.anomalies.other_dates import other_dates
 from sessions_app.core.judge.anomalies.owners import other_identity, unscoped_calls, used_of_other
 from sessions_app.core.judge.anomalies.refusals import refusals_gone_past, unfinished_gone_past
 from sessions_app.core.judge.anomalies.repeats import duplicate_calls, many_tool_calls
@@ -79,6 +80,7 @@ DETECTORS: tuple[Detector, ...] = (
     cut_off_json,
     acted_on_unnamed,
     acted_on_another,
+    other_dates,
     unscoped_calls,
     other_identity,
     used_of_other,
@@ -122,6 +124,8 @@ RULES: dict[str, str] = {
     "or a tool gave one of the same digits.",
     "other_id": "A tool that does something was called with another id than the question names, "
     "and the answer speaks of the one of the question.",
+    "other_date": "A tool that does something was called with another day than the one that question and answer name, "
+    "which a call beside it has.",
     "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",
     "other_identity": "A tool was called for another user or tenant than the run's, and no question names that one.",

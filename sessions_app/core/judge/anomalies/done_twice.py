@@ -48,7 +48,8 @@ def _listed_twice(run: Run) -> Iterator[tuple[Step, Step, str, str]]:
         for row, key, made, by in listed:
             twins = (each[key] for each in records if _is_twin(row, each, key) and isinstance(each[key], str))
             other = next((each for each in twins if told.get(each, by.index) >= again[by.index]), None)
-            if other is not None and not is_named(other, asked) and given.pop((key, made), None):
+            if other is not None and not is_named(other, asked) and (key, made) in given:
+                del given[key, made]
                 yield by, step, made, other
         if step.index in again:
             given |= dict.fromkeys(_ids(object_of(call.result)), step)

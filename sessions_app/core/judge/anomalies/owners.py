@@ -107,7 +107,7 @@ def other_identity(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A tool was called for somebody else than the run's user or tenant, whom no question names, and no record that
     was read before ties to them, as that of a manager's report does."""
     owners = {"user_id": run.user_id, "tenant_id": run.tenant_id}
-    asked = _questions(run) if any(owners.values()) else ""
+    asked = questions(run) if any(owners.values()) else ""
     tied = _tied(run, owners)
     for step, call in own_tools(run) if any(owners.values()) else ():
         for key, item in leaves(value_of(call.arguments)):
@@ -141,7 +141,7 @@ def _records(value: JsonValue) -> Iterator[JsonObject]:
         waiting.extend(item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
 
 
-def _questions(run: Run) -> str:
+def questions(run: Run) -> str:
     """All that users said, in this turn and before."""
     said = [part.get("content") for seen in seen_messages(run) for part in seen.parts_of("user-prompt")]
     return "\n".join([text_of(run.input) or "", *(item for item in said if isinstance(item, str))])
