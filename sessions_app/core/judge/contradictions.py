@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.last_calls import asked_last, waiting
@@ -85,23 +85,25 @@ def _prompts(run: Run) -> Iterator[Reason]:
     first = models[0][1].history if models else None
     if not is_of_recorder(run) or run.input is None or first is None:
         return
+    if run.deferred is not None:
+        yield from _prompt_beside_decisions(run, first, models[0][0])
+        return
     before = run.prior.length if run.prior else 0
     added = [seen_message(node.message, step=0) for node in nodes(first) if node.length > before]
     is_reworded = has_prompt_of_code(run)
     prompts = sum(len(seen.parts_of("user-prompt")) for seen in added)
-    if run.deferred is not None:
-        yield from _prompt_beside_decisions(run, prompts, models[0][0])
-        return
     is_rewritten = is_reworded or prompts > 1 or len(first_requests(run)) > 1
-    # Tools that a resumed run begins with may give prompts along, which `outside_messages` counts.
-    is_other = is_reworded or prompts != 1 if run.deferred is None else not prompts
-    if added and is_other:
+    if added and (is_reworded or prompts != 1):
         message = "The first request does not hold the input as its one prompt."
         yield reason_at(run, "past_rewritten" if is_rewritten else "input_contradicts", message, models[0][0])
 
 
-def _prompt_beside_decisions(run: Run, prompts: int, step: Step) -> Iterator[Reason]:
-    """A run that is resumed may begin with a prompt of its own, beside what the calls gave along with their answers."""
+def _prompt_beside_decisions(run: Run, first: History, step: Step) -> Iterator[Reason]:
+    """A run that is resumed may begin with a prompt of its own, beside what the calls gave along with their answers.
+    The library joins messages of the turns before, so what is new stands behind the answer that made the calls."""
+    newest_first = (seen_message(node.message, step=0) for node in nodes(first))
+    behind = takewhile(lambda each: each.message.get("kind") != "response", newest_first)
+    prompts = sum(len(each.parts_of("user-prompt")) for each in behind)
     given = sum(call.content is not None for each, call in run.tool_calls if each.index < step.index)
     if prompts <= given:
         message = "The run has an input, and its first request holds no prompt beside the answers it was resumed with."

@@ -41,19 +41,20 @@ def answer_at(run: Run, history: History, path: str, *, before: int | None = Non
     of_id = [pair for pair in calls if pair[1].call_id == part["tool_call_id"]]
     if not of_id:
         return None
-    earlier = _told_before(run, history, int(found[1]), part)
-    step, call = of_id[min(earlier, len(of_id) - 1)]
+    step, call = of_id[-min(_told_since(run, history, int(found[1]), part), len(of_id))]
     decided = run.decided.get(call.call_id or "")
     return ToldAnswer(step=step, call=call, part=part, field=path[found.end() :], decided=decided)
 
 
-def _told_before(run: Run, history: History, position: int, part: JsonObject) -> int:
-    """How often this run told of a call with the same id in front of that message."""
-    begins = run.prior.length if run.prior else 0
-    own = (node.message.value for node in nodes(history) if begins < node.length <= position)
+def _told_since(run: Run, history: History, position: int, part: JsonObject) -> int:
+    """How often this run tells of a call with the same id from that message on: a loop may keep the last answers of one
+    id alone."""
+    begins = max(position, run.prior.length if run.prior else 0)
+    own = (node.message.value for node in nodes(history) if node.length > begins)
     requests = (message for message in own if isinstance(message, dict) and message.get("kind") == "request")
     parts = (each for message in requests for each in message.get("parts") or [] if isinstance(each, dict))
-    return sum(each.get("tool_call_id") == part["tool_call_id"] for each in parts)
+    told = [each for each in parts if each.get("tool_call_id") == part["tool_call_id"]]
+    return max(1, len(told))
 
 
 def is_how_it_ended(answer: ToldAnswer, replayed: JsonValue) -> bool:
