@@ -164,12 +164,14 @@ def test_an_answer_too_many_in_a_request_is_judged_and_is_the_difference(added, 
     assert (result.divergence.step, result.divergence.path) == (step, path)
 
 
-def test_ids_that_come_again_and_a_history_that_begins_behind_its_calls_are_no_answers_too_many():
+def test_ids_that_come_again_are_no_answers_too_many_and_a_history_that_begins_behind_its_calls_is_judged():
     assert_reproduced(
         record_of("", "Done.", ASKED, [call_of("a")], [answer_of("a")], [call_of("a")], [answer_of("a")], SAID)
     )
     record = record_of("", "Done.", [answer_of("z"), *ASKED], [call_of("a")], [answer_of("a")], SAID)
-    assert judge(parse_native(record)).limit is None
+    limit = judge(parse_native(record)).limit
+    assert limit is not None
+    assert (limit.code, limit.step) == ("calls_not_saved", 1)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_bad_run_is_compared_with_a_good_one_in_three_actions(hands, shop, liv
     hands.press("Enter")
 
     hands.page.wait_for_url("**/diff/**")
-    expect(hands.page.locator(".diff-top .story")).to_contain_text("user_id")
+    expect(hands.page.locator(".head .story")).to_contain_text("user_id")
     assert hands.actions <= 3
 
 

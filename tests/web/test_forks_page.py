@@ -121,8 +121,10 @@ def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven
 ):
     """On every page, in words and without the green of a proof."""
     replay = make_unproven(parent, source, finished_at=timezone.now())
-    session = reverse("session", args=["shop", parent.session.session_id])
-    places = [session, reverse("project", args=["shop"])]
+    session, now = (
+        bob.get(reverse(name, args=args)).content.decode()
+        for name, args in (("session", ["shop", parent.session.session_id]), ("project", ["shop"]))
+    )
 
     page = page_of(bob, replay)
 
@@ -130,9 +132,12 @@ def test_an_expectation_that_an_old_or_written_answer_met_is_not_shown_as_proven
     assert told in match(r'<p class="verdict-words">(.*?)</p>', page)
     assert 'class="report-verdict verdict-unproven"' in page
     assert re.search(r'class="verdict-words"><svg[^>]*><use href="[^"]*#check"', page)
-    for text in [page, *(bob.get(each).content.decode() for each in places)]:
-        assert f"<span>expectation met{words}</span>" in text
-        assert "<span>expectation met</span>" not in text
+    assert "<span>expectation met</span>" not in page
+    assert f"<span>expectation met{words}</span>" in session
+    assert "<span>expectation met</span>" not in session
+    line = match(r'<li data-row class="now-replay">(.*?)</li>', now)
+    assert "state-partial" in line
+    assert reason in line
     table = match(r'<table class="fork-table">(.*?)</table>', forks_of(bob, parent))
     assert "state-partial" in table
     assert reason in table

@@ -42,10 +42,13 @@ _KINDS = {
 
 
 def _asked_for(request: HttpRequest) -> tuple[str, str]:
-    """What kind of thing the address names, and its name; without a kind how the address ends, which may be an id."""
+    """What kind of thing the address names, and its name; without a kind how the address ends, which may be an id. Of a
+    share link nothing is named: an unknown one is answered as one that has expired."""
+    named = request.resolver_match.kwargs if request.resolver_match else {}
+    if "token" in named:
+        return "", ""
     if run_id := request.GET.get("run"):
         return "run", run_id[:_LONGEST_NAME]
-    named = request.resolver_match.kwargs if request.resolver_match else {}
     key = next((key for key in _KINDS if key in named), None)
     if key is None:
         return "", request.path.rstrip("/").rpartition("/")[2][:_LONGEST_NAME]
