@@ -58,6 +58,8 @@ async function open() {
     number();
   }
   offer();
+  // What was typed before the list had come.
+  await find();
 }
 
 function number() {
