@@ -279,14 +279,12 @@ def _images(plan: ReplayPlan) -> list[Any]:
 
 
 def _output_tools(plan: ReplayPlan) -> list[str]:
-    recorded = _first_parameters(plan).get("output_tools")
+    first = _first_parameters(plan)
+    recorded = first.get("output_tools")
+    if hides_output_tools(first):
+        recorded = next(filter(None, (each.asked_with.get("output_tools") for each in plan.answers)), recorded)
     if isinstance(recorded, list):
-        later = (
-            answer.asked_with.get("output_tools")
-            for answer in plan.answers
-            if hides_output_tools(_first_parameters(plan))
-        )
-        return [tool["name"] for tool in recorded or next(filter(None, later), [])]
+        return [tool["name"] for tool in recorded]
     return sorted({call.tool_name for _, call in plan.run.tool_calls if call.is_output})
 
 

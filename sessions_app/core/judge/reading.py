@@ -70,6 +70,12 @@ def object_of(payload: Payload | None) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
+def listed_rows(value: JsonValue) -> list[JsonObject]:
+    """The objects of a list, or of the lists in an object."""
+    lists = value.values() if isinstance(value, dict) else [value]
+    return [row for each in lists if isinstance(each, list) for row in each if isinstance(row, dict)]
+
+
 def leaves(value: JsonValue) -> Iterator[tuple[str | None, JsonValue]]:
     """Every scalar with the key that it stands under; lists hand on their key. Any depth."""
     waiting: list[tuple[str | None, JsonValue]] = [(None, value)]

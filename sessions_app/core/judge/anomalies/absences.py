@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, is_named, plain
-from sessions_app.core.judge.reading import leaves, text_of, value_of
+from sessions_app.core.judge.anomalies.answer_words import SENTENCE, answer_of, is_named, plain, question_of
+from sessions_app.core.judge.reading import leaves, value_of
 from sessions_app.core.run import Run, ToolCall
 from sessions_app.core.shared_values import once_each
 
@@ -15,7 +15,6 @@ _IS_ABSENT = re.compile(
     r"(?<!\w)(?:no|not|never|nobody|none|\w+n't)(?: \w+){0,2}?"
     r" (?:taken|found|exists?|registered|in use|used|such)(?!\w)"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def tells_of_absence(run: Run, call: ToolCall) -> bool:
@@ -31,10 +30,10 @@ _SHORT = 3
 
 @once_each
 def _absences(run: Run) -> list[str]:
-    answer = plain((text_of(run.output) or "")[:ANSWER])
-    was_hoped_for = _HOPED_FOR.search(plain((text_of(run.input) or "")[:ANSWER])) is not None
+    answer = plain(answer_of(run))
+    was_hoped_for = _HOPED_FOR.search(plain(question_of(run))) is not None
     return [
         sentence
-        for sentence in _SENTENCE.split(answer)
+        for sentence in SENTENCE.split(answer)
         if _IS_ABSENT.search(sentence) or (was_hoped_for and _IS_FREE.search(sentence))
     ]

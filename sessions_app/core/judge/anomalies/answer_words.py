@@ -11,6 +11,7 @@ from sessions_app.core.judge.reading import (
     value_of,
 )
 from sessions_app.core.payload import Payload
+from sessions_app.core.run import Run
 
 
 def error_words_in(output: Payload | None, rules: Rules) -> list[str]:
@@ -56,8 +57,20 @@ SAYS_NOTHING = re.compile(
 )
 
 
-ANSWER = 20_000
+_ANSWER = 20_000
 """Characters; longer ones are documents, and each name is looked for in all of it."""
+SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+"""What stands between two sentences."""
+
+
+def question_of(run: Run) -> str:
+    """The beginning of what the run was asked, where that is a text."""
+    return (text_of(run.input) or "")[:_ANSWER]
+
+
+def answer_of(run: Run) -> str:
+    """The beginning of what the run answered, where that is a text."""
+    return (text_of(run.output) or "")[:_ANSWER]
 
 
 def is_named(name: str, text: str) -> bool:

@@ -6,18 +6,26 @@ import re
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, is_named, plain
+from sessions_app.core.judge.anomalies.answer_words import answer_of, is_named, plain, question_of
 from sessions_app.core.judge.anomalies.failures import failed_steps
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.repeats import ID
-from sessions_app.core.judge.reading import argument_key, has_answer, leaves, object_of, own_tools, text_of, value_of
+from sessions_app.core.judge.reading import (
+    argument_key,
+    has_answer,
+    leaves,
+    listed_rows,
+    object_of,
+    own_tools,
+    value_of,
+)
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, Step, ToolCall
 
 
 def done_twice(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """The answer does not tell of it, and nothing was undone."""
-    answer = plain((text_of(run.output) or "")[:ANSWER])
+    answer = plain(answer_of(run))
     for step, listing, made, other in _listed_twice(run) if has_answer(run) and not _TWICE.search(answer) else ():
         if not is_named(other.lower(), answer) and not _is_undone(run, listing, {made, other}):
             message = f"{step.name} was made again after it failed, and {listing.name} lists both {other} and {made}"
@@ -40,10 +48,10 @@ def _listed_twice(run: Run) -> Iterator[tuple[Step, Step, str, str]]:
     """The call that succeeded, the later lookup, the id that the call gave, and one that nobody told before it failed,
     of a record which is the same in all else."""
     again = _made_again(run)
-    asked, told = (text_of(run.input) or "")[:ANSWER], dict[JsonValue, int]()
+    asked, told = question_of(run), dict[JsonValue, int]()
     given: dict[tuple[str, str], Step] = {}
     for step, call in own_tools(run) if again else ():
-        records = list(_rows(value_of(call.result))) if given and looks_up(step, call) else []
+        records = listed_rows(value_of(call.result)) if given and looks_up(step, call) else []
         listed = [(row, key, made, by) for row in records for key, made in _ids(row) if (by := given.get((key, made)))]
         for row, key, made, by in listed:
             twins = (each[key] for each in records if _is_twin(row, each, key) and isinstance(each[key], str))
@@ -75,11 +83,6 @@ def _made_again(run: Run) -> dict[int, int]:
 
 def _ids(record: JsonObject) -> Iterator[tuple[str, str]]:
     yield from ((key, item) for key, item in record.items() if isinstance(item, str) and ID.fullmatch(item))
-
-
-def _rows(value: JsonValue) -> Iterator[JsonObject]:
-    lists = [item for item in value.values() if isinstance(item, list)] if isinstance(value, dict) else [value]
-    yield from (row for each in lists if isinstance(each, list) for row in each if isinstance(row, dict))
 
 
 def _is_twin(row: JsonObject, other: JsonObject, key: str) -> bool:

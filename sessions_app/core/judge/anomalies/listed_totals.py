@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER
-from sessions_app.core.judge.anomalies.sums import PLAIN_NUMBER, SUM_KEYS, made_of
+from sessions_app.core.judge.anomalies.answer_words import answer_of
+from sessions_app.core.judge.anomalies.sums import CENT, PLAIN_NUMBER, SUM_KEYS, made_of
 from sessions_app.core.judge.reading import (
     has_answer,
     is_number,
     leaves,
+    listed_rows,
     main_models,
     own_tools,
     text_of,
@@ -21,7 +22,6 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, Step
 
-CENT = 0.006
 _MOST = 20
 
 # --- of a call ---------------------------------------------------------------------------------
@@ -94,9 +94,7 @@ def _total_of(ids: tuple[str, ...], amounts: dict[str, set[tuple[float, str]]]) 
 
 
 def _records(result: JsonValue) -> list[JsonObject]:
-    rows = [item for item in result.values() if isinstance(item, list)] if isinstance(result, dict) else [result]
-    listed = [row for each in rows if isinstance(each, list) for row in each if isinstance(row, dict)]
-    return [result, *listed] if isinstance(result, dict) else listed
+    return [result, *listed_rows(result)] if isinstance(result, dict) else listed_rows(result)
 
 
 def _ids_in(record: JsonObject) -> Iterator[str]:
@@ -112,7 +110,7 @@ def _is_sum(key: str, item: JsonValue) -> bool:
 
 def totals_of_the_answer(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """The answer lists what makes its total, and it does not."""
-    answer = (text_of(run.output) or "")[:ANSWER]
+    answer = answer_of(run)
     last = tuple(step.index for step, _ in main_models(run)[-1:])
     for said, total in totals_beside_addends(answer) if has_answer(run) else ():
         message = f"The answer gives a total of {said:.12g}, and what it lists comes to {total:.12g}"

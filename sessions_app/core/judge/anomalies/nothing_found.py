@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, SAYS_NOTHING, is_named, owns_up
+from sessions_app.core.judge.anomalies.answer_words import SAYS_NOTHING, SENTENCE, answer_of, is_named, owns_up
 from sessions_app.core.judge.reading import (
     argument_key,
     first_requests,
@@ -73,7 +73,7 @@ _NAMED = 50
 def named_though_not_found(run: Run, is_empty: set[int]) -> Iterator[tuple[Step, str]]:
     """Steps whose call found nothing, with the number or id that it asked for and the answer speaks of. What another
     tool told of it, or an answer that says that there is nothing, is in order; so is a tool that answers nobody."""
-    answer = (text_of(run.output) or "")[:ANSWER]
+    answer = answer_of(run)
     if SAYS_NOTHING.search(answer.lower()):
         return
     listings = ((step, call) for step, call in own_tools(run) if step.index in is_empty and _is_listing(call))
@@ -130,11 +130,11 @@ def numbers_without_a_source(run: Run, searches: Made) -> dict[str, tuple[list[i
     queries: dict[str, list[int]] = defaultdict(list)
     for step, call in searches:
         queries[words_asked(call)].append(step.index)
-    answer = (text_of(run.output) or "")[:ANSWER]
+    answer = answer_of(run)
     told = _numbers_told(run) if any(queries) and _NUMBER.search(answer) else None
     if told is None:
         return {}
-    sentences = [(sentence, _unknown_number(sentence, told)) for sentence in _SENTENCE.split(answer)]
+    sentences = [(sentence, _unknown_number(sentence, told)) for sentence in SENTENCE.split(answer)]
     stated = [(_stems(sentence), number) for sentence, number in sentences if number is not None]
     found = {query: next((number for stems, number in stated if _is_about(query, stems)), None) for query in queries}
     doubted = islice(((query, number) for query, number in found.items() if number is not None), _NAMED)
@@ -147,7 +147,6 @@ def _is_told_later(run: Run, query: str, queries: dict[str, list[int]]) -> bool:
     return any(_is_about(query, _stems(_told_by(step))) for step, _ in later)
 
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?!\w)")
 
 
@@ -201,7 +200,7 @@ def _is_only_in_documents(run: Run, query: str) -> bool:
 
 def states_a_rule(run: Run) -> bool:
     """ "Yes, …" to a question, or that something is never possible. That something is free needs no document."""
-    answer = (text_of(run.output) or "")[:ANSWER].lower()
+    answer = answer_of(run).lower()
     is_yes = _YES.match(answer) is not None and SAYS_NOTHING.search(answer) is None
     return (is_yes and _FREE.search(answer) is None) or _NEVER.search(answer) is not None
 
@@ -231,6 +230,6 @@ def is_search(call: ToolCall) -> bool:
 
 def affirms(run: Run) -> bool:
     """A statement with something in it that could be wrong: no denial, no question, no short word."""
-    answer = (text_of(run.output) or "")[:ANSWER]
+    answer = answer_of(run)
     is_statement = len(answer.split()) > 3 and "?" not in answer
     return is_statement and not SAYS_NOTHING.search(answer.lower())

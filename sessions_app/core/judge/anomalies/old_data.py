@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from statistics import median
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, owns_up, plain
+from sessions_app.core.judge.anomalies.answer_words import answer_of, owns_up, plain
 from sessions_app.core.judge.anomalies.told_warnings import SAYS_OLD, STALE
-from sessions_app.core.judge.reading import has_answer, leaves, object_of, own_tools, text_of, value_of
+from sessions_app.core.judge.reading import has_answer, leaves, object_of, own_tools, value_of
 from sessions_app.core.run import Run, Step, ToolCall
 
 DAY = timedelta(days=1)
@@ -23,7 +23,7 @@ _SAYS_WHEN = re.compile(r"(?<!\w)(?:days?|weeks?|hours?|yesterday|ago|since)(?!\
 
 def older_than_others(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Of three calls or more, none of which asked for a date; the answer does not say how old it is."""
-    answer = plain((text_of(run.output) or "")[:ANSWER])
+    answer = plain(answer_of(run))
     if not has_answer(run) or owns_up(run.output) or SAYS_OLD.search(answer) or _SAYS_WHEN.search(answer):
         return
     ages: dict[str, list[tuple[Step, timedelta]]] = defaultdict(list)

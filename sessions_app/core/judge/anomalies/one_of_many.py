@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, error_words_in, is_named, owns_up
+from sessions_app.core.judge.anomalies.answer_words import answer_of, error_words_in, is_named, owns_up
 from sessions_app.core.judge.anomalies.failures import has_failed
-from sessions_app.core.judge.reading import has_answer, is_number, leaves, object_of, own_tools, text_of, value_of
+from sessions_app.core.judge.reading import has_answer, is_number, leaves, object_of, own_tools, value_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run, Step, ToolCall
 
@@ -22,7 +22,7 @@ RARE = 50
 def one_of_many(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if not has_answer(run) or error_words_in(run.output, rules) or owns_up(run.output):
         return
-    answer = (text_of(run.output) or "")[:ANSWER]
+    answer = answer_of(run)
     for step, call, key, count in standing_out(run):
         asked = [str(item) for _, item in leaves(value_of(call.arguments)) if item not in (None, "", True, False)]
         if not any(is_named(each, answer) for each in asked):

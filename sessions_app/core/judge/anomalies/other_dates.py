@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, plain
+from sessions_app.core.judge.anomalies.answer_words import answer_of, plain, question_of
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.owners import questions
-from sessions_app.core.judge.reading import has_answer, leaves, own_tools, text_of, value_of
+from sessions_app.core.judge.reading import has_answer, leaves, own_tools, value_of
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, ToolCall
 
@@ -72,7 +72,7 @@ _SEVERAL = re.compile(
 
 def _the_day(run: Run) -> str | None:
     """The one day that the question names, where the answer names that one and no other."""
-    asked, answer = ((text_of(each) or "")[:ANSWER] for each in (run.input, run.output))
+    asked, answer = question_of(run), answer_of(run)
     days = _written_days(asked)
     day = next(iter(days), "")
     if len(days) != 1 or _SEVERAL.search(plain(asked)) or _SEVERAL.search(plain(answer)):

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, SAYS_NOTHING, owns_up, plain
+from sessions_app.core.judge.anomalies.answer_words import SAYS_NOTHING, answer_of, owns_up, plain
 from sessions_app.core.judge.anomalies.failures import FAILED_STATES, has_failed
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.repeats import repeated_calls
 from sessions_app.core.judge.anomalies.told_states import REFUSED, is_waiting, told_refusals, told_states
-from sessions_app.core.judge.reading import has_answer, leaves, own_tools, text_of, value_of
+from sessions_app.core.judge.reading import has_answer, leaves, own_tools, value_of
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, Step, ToolCall
 
@@ -48,7 +48,7 @@ def refusals_unsaid(run: Run) -> Iterator[tuple[Step, str]]:
     """Steps of tools that do something and were refused, with the word for it. Not where the answer names the state or
     denies anything, and not where the same tool did it in the end; a tool that looks up tells of somebody else's
     refusal."""
-    answer = _answer(run)
+    answer = plain(answer_of(run))
     if not _DONE.search(answer) or SAYS_NOTHING.search(answer) or not has_answer(run) or owns_up(run.output):
         return
     refused: dict[str, list[tuple[Step, str]]] = {}
@@ -98,7 +98,7 @@ _ASKS_LEAVE = re.compile(r"approv|permi|consent|authori[sz]|confirm", re.IGNOREC
 
 def unfinished_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """What a tool last said to be unfinished, and the answer says to be done."""
-    answer = _answer(run)
+    answer = plain(answer_of(run))
     if not _OVER.search(answer) or _UNDER_WAY.search(answer) or SAYS_NOTHING.search(answer) or not has_answer(run):
         return
     for step, call in left_unfinished(run):
@@ -130,7 +130,3 @@ def left_unfinished(run: Run) -> list[Made]:
 
 def _values(payload: Payload | None) -> set[str]:
     return {str(item) for _, item in leaves(value_of(payload)) if not isinstance(item, bool)}
-
-
-def _answer(run: Run) -> str:
-    return plain((text_of(run.output) or "")[:ANSWER])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER
+from sessions_app.core.judge.anomalies.answer_words import answer_of, question_of
 from sessions_app.core.judge.anomalies.cut_json import answer_texts, is_cut_json
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.told_states import is_unfinished, told_states
@@ -23,7 +23,6 @@ from sessions_app.core.judge.reading import (
     leaves,
     object_of,
     own_tools,
-    text_of,
     value_of,
 )
 from sessions_app.core.payload import JsonObject
@@ -115,9 +114,9 @@ def _failed(run: Run, made: Made) -> bool:
 
 
 def _how_meant(run: Run, calls: list[Made]) -> str | None:
-    if _TIMES_ASKED.search((text_of(run.input) or "")[:ANSWER].lower()):
+    if _TIMES_ASKED.search(question_of(run).lower()):
         return "as asked"
-    made, answer = made_ids([call for _, call in calls]), (text_of(run.output) or "")[:ANSWER]
+    made, answer = made_ids([call for _, call in calls]), answer_of(run)
     return "as the answer says" if made and all(any(name in answer for name in ids) for ids in made) else None
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER
+from sessions_app.core.judge.anomalies.answer_words import answer_of
 from sessions_app.core.judge.reading import (
     first_requests,
     has_answer,
@@ -21,6 +21,8 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall
 
+CENT = 0.006
+"""Sums that differ by less are the same, rounded."""
 SUM_KEYS = frozenset({"total", "amount", "sum", "grand_total", "subtotal", "price", "cost"})
 
 
@@ -74,7 +76,7 @@ def _sums(value: JsonValue) -> list[tuple[str, float]]:
 def made_of(number: float, told: float, others: list[float]) -> bool:
     """By adding, taking away, multiplying, dividing or a percentage. The others are in order: of very many, those that
     would make it are looked up and not tried one after the other."""
-    near = max(0.006, abs(number) * 1e-9)
+    near = max(CENT, abs(number) * 1e-9)
     low, high = number - near, number + near
     makings = ((told, 1), (told, -1), (told, told / 100), (told, -told / 100), (told, told), (0, told))
     if any(_has_between(others, (low - start) / step, (high - start) / step) for start, step in makings if step):
@@ -112,7 +114,7 @@ _AMOUNT = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 def total_beside_lines(run: Run) -> tuple[Step, float, float] | None:
     """The step that gave lines with one number each, the total in the answer, and their sum. Only where that call is
     the run's one source of numbers, and the answer has this one number alone."""
-    answer = (text_of(run.output) or "")[:ANSWER]
+    answer = answer_of(run)
     amounts = [word for word in _words_with_digits(answer) if word not in _words_with_digits(text_of(run.input) or "")]
     if len(amounts) != 1 or not _TOTAL.search(answer.lower()) or run.prior is not None:
         return None
@@ -123,7 +125,7 @@ def total_beside_lines(run: Run) -> tuple[Step, float, float] | None:
     amount, lines = _amount(amounts[0]), _lines(value_of(call.result))
     if amount is None or len(lines) < 2 or _has_numbers_beside(run, call) or amount in {*lines, float(len(lines))}:
         return None
-    return None if abs(sum(lines) - amount) < 0.006 else (step, amount, sum(lines))
+    return None if abs(sum(lines) - amount) < CENT else (step, amount, sum(lines))
 
 
 def _words_with_digits(text: str) -> list[str]:

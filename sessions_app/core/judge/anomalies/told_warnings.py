@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, owns_up, plain
+from sessions_app.core.judge.anomalies.answer_words import answer_of, owns_up, plain
 from sessions_app.core.judge.anomalies.failures import has_failed
-from sessions_app.core.judge.reading import has_answer, object_of, own_tools, text_of
+from sessions_app.core.judge.reading import has_answer, object_of, own_tools
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 
 
 def warnings_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Data that is out of date is a warning; of other warnings nobody knows whether the answer had to tell them."""
-    answer = plain((text_of(run.output) or "")[:ANSWER])
+    answer = plain(answer_of(run))
     if not has_answer(run) or owns_up(run.output) or SAYS_OLD.search(answer):
         return
     for step, call in own_tools(run):

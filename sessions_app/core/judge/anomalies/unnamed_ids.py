@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER
+from sessions_app.core.judge.anomalies.answer_words import answer_of
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.reading import (
     SeenMessage,
@@ -15,7 +15,6 @@ from sessions_app.core.judge.reading import (
     leaves,
     own_tools,
     seen_messages,
-    text_of,
     value_of,
 )
 from sessions_app.core.payload import JsonValue, Payload
@@ -72,7 +71,7 @@ def _wanted(item: JsonValue, asked: dict[Form, str]) -> str | None:
 def _speaks_of_other(run: Run, used: str, wanted: str) -> bool:
     """The answer has nothing of the record that a tool gave of the one, and something of the other; who is named in the
     record of the other, as a manager is, belongs to it."""
-    answer = (text_of(run.output) or "")[:ANSWER].lower()
+    answer = answer_of(run).lower()
     ours, others = _told_of(run, wanted), _told_of(run, used)
     is_known, names = len(others) > 1 and wanted.lower() not in others, [*(others - ours), used.lower()]
     return is_known and any(word in answer for word in ours - others) and not any(word in answer for word in names)

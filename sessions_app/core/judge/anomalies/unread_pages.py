@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import ANSWER, is_named, owns_up, plain
+from sessions_app.core.judge.anomalies.answer_words import SENTENCE, answer_of, is_named, owns_up, plain
 from sessions_app.core.judge.anomalies.lookups import looks_up
-from sessions_app.core.judge.reading import has_answer, object_of, own_tools, text_of
+from sessions_app.core.judge.reading import has_answer, object_of, own_tools
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, Step, ToolCall
 
@@ -32,13 +32,12 @@ _SOME = re.compile(
     r"(?<!\w)(?:first|top|latest|newest|last|recent|pages?|more|at least|some|sample|up to|truncat\w*|only"
     r"|out of)(?!\w)"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def _of_all(run: Run) -> str:
     """The sentences that speak of all of something, and not of a choice."""
-    answer = plain((text_of(run.output) or "")[:ANSWER])
-    found = (each for each in _SENTENCE.split(answer) if _ALL.search(each) and not _SOME.search(each))
+    answer = plain(answer_of(run))
+    found = (each for each in SENTENCE.split(answer) if _ALL.search(each) and not _SOME.search(each))
     return "\n".join(found)
 
 
