@@ -7,9 +7,12 @@ from django.core.management import BaseCommand
 
 from replay_web.supervisor.home import PROJECT_ROOT
 
-WHOLE = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadgroup", "--no-loadscope-reorder"]
-"""The whole suite runs in as many processes as there are cores, each with services of its own; the order stays, so that
-tests in a browser come last in each."""
+PROCESSES = min(2 * (os.cpu_count() or 1), 8)
+"""Two for each core, since much of the suite waits for servers, workers and browsers."""
+
+WHOLE = ["--numprocesses", str(PROCESSES), "--dist", "loadgroup", "--no-loadscope-reorder"]
+"""The whole suite runs in several processes, each with services of its own; the order stays, so that tests in a browser
+come last in each."""
 
 
 class Command(BaseCommand):
