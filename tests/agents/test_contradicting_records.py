@@ -202,3 +202,30 @@ def test_a_tool_of_the_library_that_the_record_defines_in_two_ways_is_not_called
 
     assert (result.verdict, result.facts["proof"]["parameters"]["state"]) == ("reproduced", "not_comparable")
     assert "search_tools" in result.facts["proof"]["parameters"]["reason"]
+
+
+def _approved_with(record: Record, arguments: Any) -> Record:
+    record["steps"][1]["approved_arguments"] = arguments
+    return record
+
+
+def test_arguments_that_a_call_was_approved_with_are_those_that_its_tool_was_given():
+    record = json.loads(last_record(Scenario(one_tool), "run"))
+    given = json.loads(record["steps"][1]["arguments"])
+    assert "ran_with" not in record["steps"][1]
+
+    assert judged(_approved_with(record, given | {"order_id": "other"})) == ("call_contradicted", 1)
+
+    assert reproduces(_approved_with(record, given))
+    assert reproduces(_approved_with(record | {"recorder.ran_with": False}, given | {"order_id": "other"}))
+
+
+@pytest.mark.parametrize("name", ["content", "metadata"])
+def test_a_tool_that_asked_for_another_try_gave_nothing_beside_that(name: str):
+    record = json.loads(last_record(Scenario(model_retry), "run"))
+    assert reproduces(record)
+    assert record["steps"][1]["outcome"] == "retried"
+
+    record["steps"][1][name] = ["more"]
+
+    assert judged(record) == ("call_contradicted", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from pydantic_ai import NativeOutput
-from pydantic_ai.messages import ModelResponse, ThinkingPart
+from pydantic_ai.messages import BinaryContent, ModelResponse, ThinkingPart
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
@@ -100,6 +101,26 @@ def test_a_call_beside_one_that_refused_while_it_ran_was_made_and_its_answer_is_
     del answered[-1]["result"], answered[-1]["outcome"]
 
     assert judged(record)[1] == ["tool_answer_missing"]
+
+
+def test_a_call_beside_one_whose_refusal_cannot_be_told_was_made_and_its_answer_is_missed():
+    """The run ends with an error of the library that no step has."""
+    made = play(says(call("picture", {}, "p"), call("wait", {}, "w")), says("Done."))
+
+    @made.agent.tool_plain
+    def picture() -> str:
+        return str(BinaryContent(b"...", "image/png"))  # type: ignore[call-arg]
+
+    @made.agent.tool_plain
+    async def wait() -> None:
+        await asyncio.sleep(60)
+
+    record = record_of(made)
+    assert record["error"]["type"] == "PydanticSerializationError"
+
+    verdict, codes = judged(record)
+
+    assert (verdict.step, codes) == (2, ["error_outside_loop"])
 
 
 def test_a_budget_that_the_recording_does_not_tell_is_named():

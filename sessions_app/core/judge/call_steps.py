@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from itertools import islice, pairwise
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.last_calls import calls_in
@@ -25,6 +26,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import APPROVED, is_told, said_of
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.hand_overs import is_openai_agents
@@ -42,6 +44,7 @@ from sessions_app.core.run import (
     Step,
     ToolCall,
     broke_off_at,
+    tool_ran,
 )
 
 
@@ -55,6 +58,8 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_steps_out_of_place(run), 1)
         yield from islice(_steps_of_another_kind(run), 1)
         yield from islice(_steps_of_other_decisions(run), 1)
+        yield from islice(_steps_approved_otherwise(run), 1)
+        yield from islice(_refusals_with_more(run), 1)
         yield from islice(_resumed_in_part(run), 1)
     if is_of_recorder(run):
         yield from islice(_calls_without_steps(run), 1)
@@ -304,6 +309,27 @@ def _steps_of_other_decisions(run: Run) -> Iterator[Reason]:
         word = run.decided.get(call.call_id or "") if step.parent is None else None
         if word is not None and call.outcome in _TOLD and word != call.outcome:
             message = f"The run says that {step_name(step)} ended as {word}; the step says {call.outcome}."
+            yield reason_at(run, "call_contradicted", message, step)
+
+
+def _steps_approved_otherwise(run: Run) -> Iterator[Reason]:
+    """Of what a call was approved with and what its tool was given; where a step says nothing of the latter, that is
+    what the model sent."""
+    for step, call in run.tool_calls if is_told(run) else ():
+        approved = step.extra.get(APPROVED)
+        if approved is None or call.arguments is None or said_of(step) or tool_ran(step) is False:
+            continue
+        if not same_json(approved, recorded_arguments(call.arguments)):
+            message = f"S{step_name(step)[1:]} was approved with other arguments than it is said to have run with."
+            yield reason_at(run, "call_contradicted", message, step)
+
+
+def _refusals_with_more(run: Run) -> Iterator[Reason]:
+    """Beside what it answers a tool gives nothing when it asks for another try."""
+    for step, call in run.tool_calls:
+        more = "content" if call.content is not None else "metadata" if call.metadata is not None else None
+        if call.outcome == "retried" and more is not None:
+            message = f"S{step_name(step)[1:]} asked for another try, which takes no {more}, and holds some."
             yield reason_at(run, "call_contradicted", message, step)
 
 

@@ -128,8 +128,11 @@ _OF_TOOL_GUARDRAILS = ("ToolInputGuardrail", "ToolOutputGuardrail")
 
 
 def _behind(run: Run, untold: list[tuple[Step, ToolCall]], code: str, message: str) -> Reason:
-    """At the first call that the error kept from being made: a replay, which does not come to the error, makes it."""
-    return reason_at(run, code, message, untold[0][0]) if untold else reason_at_end(run, code, message)
+    """At the first call that the error kept from being made or answered: a replay, which does not come to the error,
+    makes it and has no answer."""
+    broken_off = [pair for pair in asked_last(run) if pair[1].outcome == "interrupted" and pair[1].result is None]
+    unanswered = untold or broken_off
+    return reason_at(run, code, message, unanswered[0][0]) if unanswered else reason_at_end(run, code, message)
 
 
 def _is_passed_on(run: Run, step: Step, error: ErrorInfo) -> bool:
