@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, BinaryContent, ModelRetry, NativeOutput, PromptedOutput, ToolOutput
+from pydantic_ai.capabilities import Hooks
+from pydantic_ai.messages import TextPart
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -121,6 +123,53 @@ def test_a_stream_that_says_otherwise_is_judged(way: str, server: Provider):
     assert reasons_of(record) == [("http_contradicted", 4)]
     http["response_body"] = http["response_body"].replace("[DONE]", "")
     assert reasons_of(record) == []
+
+
+def masking(response: Any) -> Any:
+    for part in response.parts:
+        if isinstance(part, TextPart):
+            part.content = part.content.replace("secret", "***")
+    return response
+
+
+def test_the_answer_of_a_step_is_held_against_the_wire_as_hooks_were_given_it(server: Provider):
+    server.will_answer(calls(("add", '{"x": 1}', "c1"), text="A secret."), says("Done."))
+    hooks: Hooks[Any] = Hooks()
+
+    @hooks.on.after_model_request
+    async def mask(ctx: Any, *, request_context: Any, response: Any) -> Any:
+        return masking(response)
+
+    record = adder(server, capabilities=[hooks])
+    assert "***" in json.dumps(record["steps"][0]["response"])
+    assert reasons_of(record) == []
+
+    replaced("response_body", "secret", "open word")(record["steps"][0]["http"])
+
+    assert reasons_of(record) == [("http_contradicted", 1)]
+
+
+def test_arguments_that_are_no_json_go_out_under_a_name_of_the_library(server: Provider):
+    server.will_answer(calls(("add", '{"x": 1', "c1")), calls(("add", '{"x": 1}', "c2")), says("Done."))
+    record = adder(server)
+    assert "INVALID_JSON" in record["steps"][2]["http"]["request_body"]
+    assert reasons_of(record) == []
+
+    replaced("request_body", "INVALID_JSON", "OTHER")(record["steps"][2]["http"])
+
+    assert reasons_of(record) == [("http_contradicted", 3)]
+
+
+def adder(server: Provider, **arguments: Any) -> Record:
+    model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=server.client))
+    agent = Agent(model, name="adder", **arguments)
+
+    @agent.tool_plain
+    def add(x: float) -> float:
+        return x
+
+    record: Record = json.loads(recorded(Play(agent, "go"), http=True)[0])
+    return record
 
 
 def a_call_less(http: Record) -> None:

@@ -724,6 +724,17 @@ def test_an_exported_run_that_says_two_things_is_judged_at_the_step(what, change
     assert replayed(encode_native(changed))[0].verdict != "reproduced"
 
 
+def test_a_run_whose_requests_hold_no_system_prompt_has_no_instructions(monkeypatch):
+    monkeypatch.setattr(plain_loops, "_begun", lambda question: [{"role": "user", "content": question}])
+    with in_two_steps() as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url)(ASKED))
+    assert_reproduced(run)
+
+    judged = judge(replace(run, instructions="You help."))
+
+    assert [(each.code, each.step) for each in judged.reasons] == [("instructions_contradicted", 4)]
+
+
 def streamed_chat_that_counts() -> Run:
     asks = events(piece("", id="c1"), piece('{"order_id": "ORD-5521"}') | {"usage": counted(12, 7)})
     answers = events(chunk(content="It was "), chunk(content="delivered.") | {"usage": counted(22, 9)})

@@ -7,6 +7,7 @@ over the wire hold another request or answer, nobody knows which of the two was 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from sessions_app.core.assembly.other_http import REDACTED, told_otherwise
@@ -17,7 +18,9 @@ from sessions_app.core.judge.model_http_requests import asked_otherwise
 from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.model_names import could_be_same_model
+from sessions_app.core.payload import Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
+from sessions_app.core.replay.raw_answers import raw_response
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, Run, Step
 from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer
 
@@ -55,8 +58,8 @@ def _said_otherwise(step: Step, call: ModelCall, told: str | None, *, is_same: b
         return f"has the status {http.status}, and the step an answer"
     if step.error is None and is_whole(http) and failure_in(http):
         return "says that the request failed, and the step has an answer"
-    wire = _whole_answer(http)
-    answered = None if wire is None else _other_words(call, wire) or _other_calls(call, wire) or _other_end(call, wire)
+    wire, given = _whole_answer(http), _as_given(step, call)
+    answered = wire and (_other_words(given, wire) or _other_calls(given, wire) or _other_end(given, wire))
     # What was read from the body and is the same needs no comparison by lines.
     asked = None if is_same else asked_otherwise(call, http)
     return asked or answered or told
@@ -74,6 +77,12 @@ _TOLD = {
 
 def _whole_answer(http: HttpExchange) -> WireAnswer | None:
     return wire_answer(http.response_body) if http.response_body is not None and is_whole(http) else None
+
+
+def _as_given(step: Step, call: ModelCall) -> ModelCall:
+    """With the answer of which hooks of the agent made another; that one went over the wire."""
+    raw = raw_response(step)
+    return call if raw is None else replace(call, response=Payload.of_json(raw))
 
 
 def _other_words(call: ModelCall, wire: WireAnswer) -> str | None:

@@ -168,4 +168,9 @@ def is_same_call(part: JsonObject, sent: WireCall) -> bool:
 
 
 def _arguments(value: JsonValue) -> JsonValue:
-    return recorded_arguments(None if value is None else Payload.of(value))
+    read = recorded_arguments(None if value is None else Payload.of(value))
+    return read[_AS_TEXT] if isinstance(read, dict) and set(read) == {_AS_TEXT} else read
+
+
+_AS_TEXT = "INVALID_JSON"
+"""Under this name Pydantic AI sends back arguments that were no JSON (`ToolCallPart.args_as_dict`)."""

@@ -36,8 +36,10 @@ def instructions_contradict(run: Run) -> bool:
     if said is None or sent is not None:
         is_said = bool(said) or (said == "" and run.source_format == EXCHANGES)
         return is_said and sent != said
-    prompts = _prompts(first_requests(run))
-    return bool(prompts) and said not in (*prompts, "\n\n".join(prompts), "\n".join(prompts))
+    first = first_requests(run)
+    prompts = _prompts(first)
+    is_whole = bool(first) and run.source_format == EXCHANGES  # the body holds every word that was sent
+    return (bool(prompts) or is_whole) and said not in (*prompts, "\n\n".join(prompts), "\n".join(prompts))
 
 
 def _is_told_by_first_request(run: Run) -> bool:
