@@ -429,10 +429,17 @@ class SessionReplayBody(Answer):
     progress: Progress = Field(description="Runs whose replays are over, and all.")
     verdict: str | None = Field(
         description="reproduced only if every run is, otherwise the verdict of the first run that is not; partial "
-        "where that one ended as far as its recording reaches. null before all are over."
+        "where that one ended as far as its recording reaches; contradictory where every run is reproduced, but their "
+        "recordings contradict each other. null before all are over."
     )
     words: str
-    first_not_reproduced: dict[str, Any] | None = Field(description="run_id, replay_id, step")
+    first_not_reproduced: dict[str, Any] | None = Field(
+        description="run_id, replay_id, step; where the verdict is contradictory those of the first contradiction"
+    )
+    contradictions: list[dict[str, Any]] = Field(
+        description="Places where the recordings of the runs contradict each other: run_id, step, path, other_run_id, "
+        "other_step, words. other_run_id and other_step are null for an earlier turn that no run of the session holds."
+    )
     next_action: str | None
     runs: list[dict[str, Any]] = Field(
         description="run_id, replay_id, number, state, verdict, words, step, divergence, proof"

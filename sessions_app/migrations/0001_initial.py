@@ -807,6 +807,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("order", sessions_app.models.spelled.SpelledJsonField(default=dict)),
+                ("contradictions", models.JSONField(default=list)),
                 ("request_key", models.CharField(max_length=120, null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (

@@ -81,6 +81,8 @@ class SessionReplay(models.Model):
     mode = models.CharField(max_length=16, choices=ReplayMode, default=ReplayMode.RECORDING)
     order = SpelledJsonField(default=dict)
     """The order of each of its replays."""
+    contradictions = models.JSONField(default=list)
+    """Places where its recordings say otherwise of each other (core/sessions/contradictions.py)."""
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     request_key = models.CharField(max_length=120, null=True)
     """Chosen by the client: the same key again is the same session replay."""

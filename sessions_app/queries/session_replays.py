@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from sessions_app.models import Project, Replay, Run, Session, SessionReplay
+from sessions_app.models import Project, Replay, Run, RunContent, Session, SessionReplay
 from sessions_app.queries.turns import in_turn
 
 _SHOWN = (
@@ -29,7 +29,16 @@ def replays_in(asked: SessionReplay) -> list[Replay]:
 def runs_in_order(session: Session, at_most: int) -> list[Run]:
     """The recorded runs of a session in their order; what a replay produced is none of them."""
     rows = session.runs.filter(origin="recorded").order_by(*in_turn())
-    return list(rows.only("run_id", "project_id", "status", "content", "model_call_count", "tool_call_count")[:at_most])
+    return list(rows.only(*_OF_RUNS)[:at_most])
+
+
+_OF_RUNS = ("run_id", "project_id", "status", "content", "model_call_count", "tool_call_count", "step_kinds")
+
+
+def go_on_from_others(runs: Sequence[Run]) -> bool:
+    """Whether one of them began with earlier turns, or called another agent. One query."""
+    contents = RunContent.objects.filter(pk__in=[run.content_id for run in runs])
+    return any("agent" in run.step_kinds for run in runs) or contents.filter(prior_node__isnull=False).exists()
 
 
 def recorded_runs_of(session: Session, run_ids: Iterable[str]) -> dict[str, Run]:

@@ -27,7 +27,7 @@ class _Columns(NamedTuple):
 
 _COLUMNS: dict[type[Model], _Columns] = {
     Replay: _Columns("project", ("order", "course", "divergence", "facts", "stopped_at"), ("error", "fork_id")),
-    SessionReplay: _Columns("project", ("order",)),
+    SessionReplay: _Columns("project", ("order", "contradictions")),
     Golden: _Columns(
         "project",
         ("checks", "order", "fails_on", "passes_on"),

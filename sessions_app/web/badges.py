@@ -53,6 +53,7 @@ REPLAY_STATES = {
 REPLAY_VERDICTS = {
     "reproduced": State(word="reproduced", icon="equal", css="reproduced"),
     "diverged": State(word="diverged", icon="git-fork", css="diverged"),
+    "contradictory": State(word="contradictory", icon="git-fork", css="diverged"),
     "ran_past_recording": State(word="ran past the recording", icon="git-fork", css="diverged"),
     "answers_left_over": State(word="answers left over", icon="git-fork", css="diverged"),
     "partial": State(word="in part", icon="contrast", css="partial"),

@@ -6,6 +6,8 @@ import pytest
 
 from sessions_app.models import Replay, SessionReplay
 from tests.builders import make_record, make_tool_step, post_run, project_client
+from tests.contradicting import turns_that_contradict
+from tests.proofs import make_proof
 
 pytestmark = pytest.mark.django_db
 ASK = "/api/v1/sessions/chat/replays"
@@ -63,6 +65,25 @@ def test_the_first_run_that_is_not_reproduced_is_named(full):
     assert body["words"] == "0 of 2 runs reproduced, 1 diverged, 1 could not run"
     assert body["first_not_reproduced"] == {**asked["replays"][0], "step": 1}
     assert body["runs"][1]["words"] == "Could not run: no agent"
+
+
+def test_a_session_whose_runs_contradict_each_other_is_contradictory_everywhere():
+    client = project_client()
+    for turn in turns_that_contradict():
+        post_run(client, turn)
+    asked = post(client, ASK).json()["session_replay_id"]
+    Replay.objects.update(state="done", verdict="reproduced", facts={"proof": make_proof(1).to_json()})
+
+    body = client.get(f"/api/v1/session-replays/{asked}").json()
+
+    place = {"run_id": "turn_2", "step": 1, "path": "messages[1].parts[0].content"}
+    [found] = body["contradictions"]
+    words = f"All 2 runs reproduced, but they contradict each other: {found['words']}"
+    assert (body["verdict"], body["words"]) == ("contradictory", words)
+    assert found == {**place, "other_run_id": "turn_1", "other_step": 1, "words": found["words"]}
+    assert (body["first_not_reproduced"]["run_id"], body["first_not_reproduced"]["step"]) == ("turn_2", 1)
+    for form in ("txt", "md", "html", "json"):
+        assert words in client.get(f"/api/v1/session-replays/{asked}/report?format={form}").content.decode()
 
 
 def test_cancelling_cancels_all_that_waits(full):

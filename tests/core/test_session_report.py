@@ -8,6 +8,7 @@ import pytest
 
 from sessions_app.core.replay.words import Difference, ReplayFacts
 from sessions_app.core.reports.session_report import ReplayedRun, SessionReport, as_json, as_markdown, as_text
+from sessions_app.core.sessions.contradictions import Contradiction
 from tests.proofs import make_proof
 
 DIFFERENCE = Difference(step=4, path="result.user_id", recorded=None, replayed='"u_7710"')
@@ -24,10 +25,16 @@ def replayed(number: int, verdict: str | None = "reproduced", **fields: Any) -> 
     return ReplayedRun(**(made | {"verdict": verdict, "facts": facts, "difference": found} | fields))
 
 
-def report_of(*runs: ReplayedRun) -> SessionReport:
-    return SessionReport(
-        session_replay_id="sr_1", session_id="chat_1", mode="recording", preset="From the recording", runs=runs
-    )
+def report_of(*runs: ReplayedRun, contradictions: tuple[Contradiction, ...] = ()) -> SessionReport:
+    named: dict[str, Any] = {"session_replay_id": "sr_1", "session_id": "chat_1", "mode": "recording"}
+    return SessionReport(**named, preset="From the recording", runs=runs, contradictions=contradictions)
+
+
+OTHER_ANSWER = Contradiction(
+    run_id="run_2", step=1, path="messages[3].parts[0].content", other_run_id="run_1", other_step=4
+)
+UNKNOWN_TURN = Contradiction(run_id="run_2", step=1, path="messages[4]", other_run_id=None, other_step=None)
+PLACE = "run 2 (run_2), step 1: messages[3].parts[0].content is not what run 1 (run_1) says at step 4"
 
 
 def test_a_session_is_reproduced_only_if_every_run_is():
@@ -138,3 +145,38 @@ def test_runs_that_lack_the_same_are_told_together():
         ("6", 'at step 4: user_id in the tool result: absent → "u_7710"'),
     ]
     assert "Runs 2–3, 5: The recording ends there." in as_text(report)
+
+
+def test_a_session_whose_runs_contradict_each_other_is_not_reproduced():
+    report = report_of(replayed(1), replayed(2), contradictions=(OTHER_ANSWER,))
+    body = as_json(report)
+
+    words = f"All 2 runs reproduced, but they contradict each other: {PLACE}"
+    assert (report.state, report.verdict, report.words) == ("done", "contradictory", words)
+    assert (body["verdict"], body["words"]) == ("contradictory", words)
+    assert body["first_not_reproduced"] == {"run_id": "run_2", "replay_id": "rp_2", "step": 1}
+    assert body["contradictions"] == [{**OTHER_ANSWER.to_json(), "words": PLACE}]
+    assert body["next_action"] == "Read both runs at these steps: their recordings cannot both be right."
+    for text in (as_text(report), as_markdown(report)):
+        assert text.count("contradict") == 1
+        assert "messages[3].parts[0].content" in text
+
+
+def test_several_contradictions_are_counted_and_listed():
+    report = report_of(replayed(1), replayed(2), contradictions=(UNKNOWN_TURN, OTHER_ANSWER))
+
+    unknown = "run 2 (run_2), step 1: messages[4] is of a turn that no run of this session holds"
+    assert report.words == f"All 2 runs reproduced, but they contradict each other: {unknown}; and 1 more place"
+    assert report.next_action == "Send the run of that turn, then replay the session again."
+    assert f"Contradiction: {unknown}\nContradiction: {PLACE}\n" in as_text(report)
+
+
+def test_contradictions_stand_beside_a_verdict_that_says_something_else():
+    other = report_of(replayed(1), replayed(2, "diverged"), contradictions=(OTHER_ANSWER,))
+    still_open = report_of(replayed(1), replayed(2, None), contradictions=(OTHER_ANSWER,))
+
+    assert other.verdict == "diverged"
+    assert (still_open.verdict, still_open.words) == (None, "1 of 2 runs is over")
+    assert as_json(still_open)["first_not_reproduced"] is None
+    for report in (other, still_open):
+        assert f"Contradiction: {PLACE}\n" in as_text(report)

@@ -10,6 +10,7 @@ from sessions_app.services import replay_work, session_replays
 from sessions_app.services.replays import RequestKeyUsed, request_replay
 from sessions_app.services.session_replays import cancel_session_replay, request_session_replay, session_report
 from tests.agents.talking import example
+from tests.contradicting import turns_that_contradict
 from tests.tasks.incidents import make_project, make_run
 
 pytestmark = pytest.mark.django_db
@@ -151,6 +152,28 @@ def test_the_report_asks_once_for_any_number_of_runs(project, django_assert_num_
 def _others(project):
     runs = [make_run(project, run_id=f"other {i}", session_id="three") for i in range(3)]
     return runs[0].session, runs
+
+
+def test_recordings_that_contradict_each_other_are_found_when_the_replay_is_asked_for(project):
+    runs = [make_run(project, turn) for turn in turns_that_contradict()]
+
+    asked = request_session_replay(session=runs[0].session)
+    Replay.objects.update(state="done", verdict="reproduced")
+
+    report = session_report(asked)
+    assert (report.verdict, [found.path for found in report.contradictions]) == (
+        "contradictory",
+        ["messages[1].parts[0].content"],
+    )
+    runs[0].delete()
+    assert session_report(asked).contradictions == ()
+
+
+def test_runs_that_do_not_go_on_from_each_other_are_not_loaded(project, monkeypatch):
+    session, _ = make_session(project)
+    monkeypatch.setattr(session_replays, "load_run", None)
+
+    assert request_session_replay(session=session).contradictions == []
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,10 +6,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from sessions_app.models import Replay, Run, SessionReplay
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.session_replays import request_session_replay
+from tests.contradicting import turns_that_contradict
 from tests.proofs import make_proof
 from tests.web.making import client_of, make_project, make_user, match
 from tests.web.records import load_record, tool_step
@@ -212,6 +214,26 @@ def test_why_runs_could_not_run_is_said_once(shop, bob):
 
     assert "0 of 2 runs reproduced, 2 could not run" in page
     assert page.count("no agent") == 1
+
+
+def test_runs_that_contradict_each_other_are_named_on_every_page(shop, bob):
+    run, _ = [load_record(shop, **turn) for turn in turns_that_contradict()]
+    asked = request_session_replay(session=run.session)
+    finish(asked, "reproduced", "reproduced", finished_at=timezone.now())
+
+    page = page_of(bob, asked)
+
+    place = "run 2 (turn_2), step 1: messages[1].parts[0].content is not what run 1 (turn_1) says at step 1"
+    words = f"All 2 runs reproduced, but they contradict each other: {place}"
+    assert "verdict-diverged" in page
+    assert words_of(page).count(words) == 1
+    assert "their recordings cannot both be right" in page
+    tabs = bob.get(reverse("session", args=["shop", "chat"])).content.decode()
+    assert f'title="{words}"' in tabs
+    [row] = rows_of(bob.get(reverse("replays", args=["shop"])).content.decode())
+    assert row.startswith("contradictory 2 reproduced 2 runs of chat")
+    now = bob.get(reverse("project", args=["shop"])).content.decode()
+    assert "contradictory" in words_of(now.partition('id="now-replays"')[2])
 
 
 def test_a_part_that_has_not_changed_is_not_sent_again(shop, bob):

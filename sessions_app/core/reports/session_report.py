@@ -17,8 +17,13 @@ from sessions_app.core.replay.words import (
     why_in_part,
 )
 from sessions_app.core.reports.run_report import code, difference_in_words
+from sessions_app.core.sessions.contradictions import Contradiction
 
 TITLE = "Session Reproduction Report"
+
+
+CONTRADICTORY = "contradictory"
+"""The verdict on a session whose runs are all reproduced, and say otherwise of each other."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +116,8 @@ class SessionReport:
     """The mode in words."""
     runs: tuple[ReplayedRun, ...]
     """In the order of the session."""
+    contradictions: tuple[Contradiction, ...] = ()
+    """Between the recordings of these runs, whatever their replays came to."""
 
     @property
     def over(self) -> int:
@@ -136,11 +143,22 @@ class SessionReport:
         return next((run for run in self.runs if run.verdict != "reproduced"), None) if self.is_over else None
 
     @property
+    def first_place(self) -> tuple[ReplayedRun, int | None] | None:
+        """The run that the verdict is about where it is not `reproduced`, and the step."""
+        if self.first_other is not None:
+            return self.first_other, self.first_other.step
+        found = self.contradictions[0] if self.is_over and self.contradictions else None
+        return (next(run for run in self.runs if run.run_id == found.run_id), found.step) if found else None
+
+    @property
     def verdict(self) -> str | None:
-        """`reproduced` only if every run is; else that of the first run that is not. None before all are over."""
+        """`reproduced` only if every run is, and none contradicts another; else that of the first run that is not. None
+        before all are over."""
         if not self.is_over or not self.runs:
             return None
-        return self.first_other.verdict if self.first_other else "reproduced"
+        if self.first_other is not None:
+            return self.first_other.verdict
+        return CONTRADICTORY if self.contradictions else "reproduced"
 
     @property
     def unreproduced(self) -> list[Unreproduced]:
@@ -163,6 +181,9 @@ class SessionReport:
             return self._other_words(self.first_other)
         if total == 0:
             return "No run is left"
+        if self.contradictions:
+            more = f"; and {count(len(self.contradictions) - 1, 'more place')}" if len(self.contradictions) > 1 else ""
+            return f"All {total} runs reproduced, but they contradict each other: {self.contradictory_places[0]}{more}"
         return f"Reproduced: all {total} runs" if total > 1 else "Reproduced: its only run"
 
     def _other_words(self, first: ReplayedRun) -> str:
@@ -175,8 +196,22 @@ class SessionReport:
         return ", ".join([same, *counts])
 
     @property
+    def contradictory_places(self) -> list[str]:
+        """Each contradiction in words."""
+        numbers = {run.run_id: number for number, run in enumerate(self.runs, start=1)}
+        return [found.in_words(numbers) for found in self.contradictions]
+
+    @property
+    def places_beside_verdict(self) -> list[str]:
+        """Those that the verdict in words does not tell."""
+        is_told = self.verdict == CONTRADICTORY and len(self.contradictions) == 1
+        return [] if is_told else self.contradictory_places
+
+    @property
     def next_action(self) -> str | None:
-        """What to do about the first run that was not reproduced."""
+        """What to do about the first run that was not reproduced, or about recordings that contradict each other."""
+        if self.verdict == CONTRADICTORY:
+            return self.contradictions[0].next_action
         first = self.first_other
         return next_action(first.facts) if first and first.facts and self.state != "cancelled" else None
 
@@ -196,7 +231,7 @@ _ENDED = {
 
 
 def as_json(report: SessionReport) -> JsonObject:
-    first = report.first_other
+    place = report.first_place
     return {
         "title": TITLE,
         "session_replay_id": report.session_replay_id,
@@ -206,10 +241,18 @@ def as_json(report: SessionReport) -> JsonObject:
         "progress": {"done": report.over, "total": len(report.runs)},
         "verdict": report.verdict,
         "words": report.words,
-        "first_not_reproduced": first and {"run_id": first.run_id, "replay_id": first.replay_id, "step": first.step},
+        "first_not_reproduced": place and _place(*place),
+        "contradictions": [
+            {**found.to_json(), "words": words}
+            for found, words in zip(report.contradictions, report.contradictory_places, strict=True)
+        ],
         "next_action": report.next_action,
         "runs": [run.to_json() for run in report.runs],
     }
+
+
+def _place(run: ReplayedRun, step: int | None) -> JsonObject:
+    return {"run_id": run.run_id, "replay_id": run.replay_id, "step": step}
 
 
 def as_text(report: SessionReport) -> str:
@@ -234,6 +277,7 @@ def _facts(report: SessionReport) -> list[tuple[str, str]]:
         ("Preset", report.preset),
         ("Verdict", report.words),
         *(("Runs " + group.numbers, group.first.reason) for group in report.unreproduced if len(group.runs) > 1),
+        *(("Contradiction", words) for words in report.places_beside_verdict),
         *([("Next", action)] if action else []),
         ("Session replay", report.session_replay_id),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sessions_app.models import Replay, SessionReplay
-from sessions_app.web.replays.list_rows import batch_words, detail_of, state_key
+from sessions_app.web.replays.list_rows import REPRODUCED, batch_words, detail_of, of_session, state_key
 from sessions_app.web.replays.words import short_title_of
 
 
@@ -40,19 +40,20 @@ def _told_with(replay: Replay) -> tuple[object, ...]:
 
 def _line(replays: Sequence[Replay]) -> FinishedLine:
     newest, states = replays[0], set(map(state_key, replays))
+    asked = newest.session_replay if len(replays) > 1 else None
     counted = [batch_words(replays)] if len(states) > 1 else []
     return FinishedLine(
         newest=newest,
-        asked=newest.session_replay if len(replays) > 1 else None,
+        asked=asked,
         count=len(replays),
-        state=state_key(newest) if len(states) == 1 else None,
+        state=of_session(asked, state_key(newest)) if len(states) == 1 else None,
         detail=". ".join(filter(None, [*counted, _why(replays)])),
     )
 
 
 def _why(replays: Sequence[Replay]) -> str:
     """What all have in common that were not reproduced; the steps that are the same differ from run to run."""
-    others = [replay for replay in replays if state_key(replay) != ("replay_verdict", "reproduced")]
+    others = [replay for replay in replays if state_key(replay) != REPRODUCED]
     for told in (detail_of, _limit):
         words = set(map(told, others))
         if len(words) == 1:

@@ -10,6 +10,7 @@ from itertools import groupby
 
 from sessions_app.core.fork.expected_words import why_unproven
 from sessions_app.core.replay.words import beside_state
+from sessions_app.core.reports.session_report import CONTRADICTORY
 from sessions_app.models import GoldenRun, Replay, SessionReplay
 from sessions_app.models.replays import ReplayState
 from sessions_app.queries.replays import Row
@@ -69,9 +70,18 @@ def _line(row: Row, golden_run: GoldenRun | None) -> Line:
 
 def _batch(asked: SessionReplay, replays: list[Replay]) -> Batch:
     counted = _counted(replays)
-    others = [state for state, _ in counted if state != ("replay_verdict", "reproduced")]
-    state = others[0] if others else counted[0][0]
+    others = [state for state, _ in counted if state != REPRODUCED]
+    state = others[0] if others else of_session(asked, counted[0][0])
     return Batch(asked=asked, newest=replays[0], total=len(replays), state=state, detail=batch_words(replays))
+
+
+def of_session(asked: SessionReplay | None, state: tuple[str, str]) -> tuple[str, str]:
+    """The state of all runs together, where it is that of each of them."""
+    is_contradictory = state == REPRODUCED and asked is not None and bool(asked.contradictions)
+    return ("replay_verdict", CONTRADICTORY) if is_contradictory else state
+
+
+REPRODUCED = ("replay_verdict", "reproduced")
 
 
 def batch_words(replays: Sequence[Replay]) -> str:

@@ -17,6 +17,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.proof import STATE_WORDS
 from sessions_app.core.replay.words import proof_rows
 from sessions_app.core.reports.run_report import ReproductionReport, describe
+from sessions_app.core.reports.session_report import CONTRADICTORY
 from sessions_app.models import Project, Replay
 from sessions_app.models.replays import FORK_MODES, OPEN_STATES, ReplayState
 from sessions_app.queries.comparable_runs import comparable_runs
@@ -164,7 +165,10 @@ def verdict_css(replay: Replay) -> str:
 def css_of(verdict: str | None) -> str:
     if verdict == "reproduced":
         return "reproduced"
-    return "diverged" if verdict in ("diverged", "ran_past_recording", "answers_left_over") else "stopped"
+    return "diverged" if verdict in _DIVERGED else "stopped"
+
+
+_DIVERGED = ("diverged", "ran_past_recording", "answers_left_over", CONTRADICTORY)
 
 
 def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:

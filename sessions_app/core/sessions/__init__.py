@@ -1,0 +1,1 @@
+"""What is known of all runs of a session together."""

@@ -1,0 +1,194 @@
+"""What the runs of a session say of each other, and say otherwise. Each of them may be whole by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sessions_app.core.compare.strict import same_json
+from sessions_app.core.judge.cut_values import is_cut
+from sessions_app.core.judge.reading import value_of
+from sessions_app.core.partial_histories import with_whole_histories
+from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.replay.rewriting import was_rewritten_in_place
+from sessions_app.core.run import GRAPHS, AgentCall, ErrorInfo, Run, main_model_calls
+from sessions_app.core.sessions.handed_on import HistoryReader, SaidPart, told_otherwise, unknown_turn
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contradiction:
+    """A place of a run that another run of its session says otherwise."""
+
+    run_id: str
+    step: int
+    path: str
+    other_run_id: str | None
+    """None where no run of the session holds it."""
+    other_step: int | None
+
+    def in_words(self, numbers: Mapping[str, int]) -> str:
+        """`numbers` says which run of the session each is, from 1."""
+        here = f"{_named(self.run_id, numbers)}, step {self.step}: {self.path}"
+        if self.other_run_id is None:
+            return f"{here} is of a turn that no run of this session holds"
+        return f"{here} is not what {_named(self.other_run_id, numbers)} says at step {self.other_step}"
+
+    @property
+    def next_action(self) -> str:
+        if self.other_run_id is None:
+            return "Send the run of that turn, then replay the session again."
+        return "Read both runs at these steps: their recordings cannot both be right."
+
+    def to_json(self) -> JsonObject:
+        return {
+            "run_id": self.run_id,
+            "step": self.step,
+            "path": self.path,
+            "other_run_id": self.other_run_id,
+            "other_step": self.other_step,
+        }
+
+
+def _named(run_id: str, numbers: Mapping[str, int]) -> str:
+    return f"run {numbers[run_id]} ({run_id})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Called:
+    """A run of another agent, as the run that called it holds it."""
+
+    step: int
+    arguments: Payload | None
+    result: Payload | None
+    error: ErrorInfo | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Turn:
+    """Of a run what other runs may say otherwise: whole runs of a long session are too much to hold."""
+
+    run_id: str
+    agent: str | None
+    prior: Sequence[SaidPart]
+    end: Sequence[SaidPart]
+    held: frozenset[str]
+    """The keys of `end`."""
+    has_end: bool
+    """Whether all that was said in it is known."""
+    reach: Sequence[tuple[int, int]]
+    """Each model step, and how many messages there were behind it."""
+    called: Mapping[str, _Called]
+    """By the id of the run that was called."""
+    asked: Payload | None
+    """None of a graph, which is called with a state of which its input is a part."""
+    answered: Payload | None
+    error: ErrorInfo | None
+    last_step: int
+
+    @property
+    def first_step(self) -> int:
+        return next((step for step, _ in self.reach), 1)
+
+    def step_of(self, message: int) -> int:
+        """The first model step that held a message, or answered with it."""
+        return next((step for step, length in self.reach if length > message), self.last_step)
+
+
+def find_contradictions(runs: Iterable[Run]) -> list[Contradiction]:
+    """`runs` in the order of the session; each is looked at once and not kept."""
+    reader = HistoryReader()
+    turns = [_read(run, reader) for run in runs]
+    places = {turn.run_id: at for at, turn in enumerate(turns)}
+    return sorted([*_of_pasts(turns), *_of_callers(turns)], key=lambda found: places[found.run_id])
+
+
+def _read(run: Run, reader: HistoryReader) -> _Turn:
+    whole = with_whole_histories(run)
+    models = main_model_calls(whole)
+    lengths = [(step.index, call.output_history.length) for step, call in models if call.output_history]
+    end = whole.final or next((call.output_history for _, call in reversed(models) if call.output_history), None)
+    if was_rewritten_in_place(run):
+        end = None
+    is_whole = end is not None and whole is run and len(lengths) == len(models)
+    prior, parts = reader.parts(run.prior), reader.parts(end)
+    return _Turn(
+        run_id=run.run_id,
+        agent=run.agent.name,
+        prior=prior,
+        end=parts,
+        held=frozenset(part.key for part in parts),
+        has_end=is_whole,
+        reach=lengths,
+        called=_called(run),
+        asked=None if run.agent.framework in GRAPHS else run.input,
+        answered=run.output,
+        error=run.error,
+        last_step=len(run.steps),
+    )
+
+
+def _called(run: Run) -> dict[str, _Called]:
+    return {
+        step.call.run_id: _Called(
+            step=step.index, arguments=step.call.arguments, result=step.call.result, error=step.error
+        )
+        for step in run.steps
+        if isinstance(step.call, AgentCall) and step.call.run_id is not None
+    }
+
+
+def _of_pasts(turns: Sequence[_Turn]) -> Iterator[Contradiction]:
+    """What a turn was handed on in another form is told of that turn, and not again of those behind it."""
+    told: set[tuple[str, int]] = set()
+    said = frozenset[str]().union(*(turn.held - {part.key for part in turn.prior} for turn in turns))
+    for at, turn in enumerate(turns):
+        before = _turn_before(turn, turns[:at])
+        if before is None:
+            continue
+        other = told_otherwise(turn.prior, before.end)
+        if other is not None:
+            told.add((turn.run_id, other.now.message))
+            if (before.run_id, other.before.message) not in told:
+                yield _contradiction(turn, other.path, before, before.step_of(other.before.message))
+        elif all(each.has_end for each in turns[:at]):
+            unknown = unknown_turn(turn.prior, before.end, said)
+            if unknown is not None:
+                yield _contradiction(turn, f"messages[{unknown.message}]", None, None)
+
+
+def _contradiction(turn: _Turn, path: str, other: _Turn | None, other_step: int | None) -> Contradiction:
+    step = turn.last_step if path in _AT_THE_END else turn.first_step
+    other_run_id = None if other is None else other.run_id
+    return Contradiction(run_id=turn.run_id, step=step, path=path, other_run_id=other_run_id, other_step=other_step)
+
+
+_AT_THE_END = ("output", "error")
+
+
+def _turn_before(turn: _Turn, earlier: Sequence[_Turn]) -> _Turn | None:
+    """Of the same agent the one that shares most with what the turn was handed, the newest of those."""
+    own = {part.key for part in turn.prior}
+    shared = [(len(own & each.held), at) for at, each in enumerate(earlier) if each.agent == turn.agent]
+    number, at = max(shared, default=(0, 0))
+    return earlier[at] if number else None
+
+
+def _of_callers(turns: Sequence[_Turn]) -> Iterator[Contradiction]:
+    """What the run that called another one gave it, and got of it."""
+    callers = {run_id: (turn, told) for turn in turns for run_id, told in turn.called.items()}
+    for turn in turns:
+        caller, told = callers.get(turn.run_id, (None, None))
+        path = _other_field(turn, told) if told else None
+        if told is not None and path is not None:
+            yield _contradiction(turn, path, caller, told.step)
+
+
+def _other_field(turn: _Turn, told: _Called) -> str | None:
+    fields = ("input", turn.asked, told.arguments), ("output", turn.answered, told.result)
+    other = (name for name, own, said in fields if own is not None and said is not None and _differ(own, said))
+    is_other_error = turn.error is not None and told.error is not None and not turn.error.allows(told.error)
+    return next(other, "error" if is_other_error else None)
+
+
+def _differ(one: Payload, other: Payload) -> bool:
+    return not (is_cut(one) or is_cut(other)) and not same_json(value_of(one), value_of(other))

@@ -1,0 +1,245 @@
+"""Recordings of one session that cannot all be right, and what is no contradiction."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.run import Run
+from sessions_app.core.sessions.contradictions import Contradiction, find_contradictions
+
+Message = dict[str, Any]
+LONG = "The order was sent on Monday and is expected by Friday. " * 8
+
+
+def asks(words: Any) -> Message:
+    return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": words}]}
+
+
+def says(words: str) -> Message:
+    return {"kind": "response", "parts": [{"part_kind": "text", "content": words}]}
+
+
+def calls(call_id: str = "c1", **args: Any) -> Message:
+    part = {"part_kind": "tool-call", "tool_name": "find", "tool_call_id": call_id, "args": args}
+    return {"kind": "response", "parts": [part]}
+
+
+def gives(content: Any, call_id: str = "c1") -> Message:
+    part = {"part_kind": "tool-return", "tool_name": "find", "tool_call_id": call_id, "content": content}
+    return {"kind": "request", "parts": [part]}
+
+
+def turn(number: int, prior: list[Message], *added: Message, **fields: Any) -> dict[str, Any]:
+    """A run that goes on from `prior`; each answer among `added` is a step."""
+    steps: list[dict[str, Any]] = []
+    new: list[Message] = []
+    for message in added:
+        if message["kind"] == "request":
+            new.append(message)
+        else:
+            after = {"after": len(steps)} if steps or prior else {}
+            steps.append({"kind": "model", "request": {**after, "messages": new}, "response": message})
+            new = []
+    base = {"format": "agent-replay.run", "version": 1, "run_id": f"run_{number}", "session_id": "chat", "status": "ok"}
+    begun = {"prior": prior} if prior else {}
+    return {**base, "agent": {"name": "shop", "framework": "pydantic-ai"}, **begun, "steps": steps, **fields}
+
+
+FIRST = [asks("Where is ORD-1?"), calls(id=1), gives({"state": "sent", "by": "post"}), says("It was sent.")]
+SECOND = [asks("And ORD-2?"), says("It waits.")]
+THIRD = [asks("Thanks"), says("You are welcome.")]
+
+
+def session() -> list[dict[str, Any]]:
+    turns = turn(1, [], *FIRST), turn(2, FIRST, *SECOND), turn(3, [*FIRST, *SECOND], *THIRD)
+    return [copy.deepcopy(each) for each in turns]
+
+
+def read(record: dict[str, Any]) -> Run:
+    return parse_native(json.dumps(record).encode())
+
+
+def found_in(*records: dict[str, Any]) -> list[tuple[Any, ...]]:
+    found = find_contradictions([read(record) for record in records])
+    return [(each.run_id, each.step, each.path, each.other_run_id, each.other_step) for each in found]
+
+
+def test_a_session_that_was_not_touched_has_none():
+    assert found_in(*session()) == []
+    assert found_in(turn(1, [], *FIRST)) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "part", "path", "step"),
+    [
+        (0, {"content": "Where is ORD-7?"}, "messages[0].parts[0].content", 1),
+        (1, {"args": {"id": 7}}, "messages[1].parts[0].args.id", 1),
+        (1, {"tool_name": "drop"}, "messages[1].parts[0].tool_name", 1),
+        (2, {"content": {"state": "lost", "by": "post"}}, "messages[2].parts[0].content.state", 2),
+        (3, {"content": "It was lost."}, "messages[3].parts[0].content", 2),
+    ],
+)
+def test_a_turn_that_begins_with_something_else_than_the_turn_before_ended_with(message, part, path, step):
+    records = session()
+    for record in records[1:]:
+        record["prior"][message]["parts"][0] |= part
+
+    # told once: what the third turn was handed is the same change
+    assert found_in(*records) == [("run_2", 1, path, "run_1", step)]
+
+
+def test_an_answer_that_was_changed_in_its_own_run():
+    records = session()
+    records[1]["steps"][0]["response"] = says("It is gone.")
+
+    assert found_in(*records) == [("run_3", 1, "messages[5].parts[0].content", "run_2", 1)]
+
+
+def test_a_call_that_was_approved_with_other_arguments():
+    asked = [asks("Remove a and b"), calls("k1", path="a")]
+    waiting, approved = turn(1, [], *asked), turn(2, [asked[0], calls("k1", path="b")], gives("removed", "k1"), *THIRD)
+
+    assert found_in(waiting, approved) == [("run_2", 1, "messages[1].parts[0].args.path", "run_1", 1)]
+
+
+def test_a_turn_that_no_run_holds():
+    first, _, third = session()
+    fourth = turn(4, [*FIRST, *SECOND, *THIRD], asks("Bye"), says("Bye."))
+
+    assert found_in(first, third, fourth) == [("run_3", 1, "messages[4]", None, None)]
+
+
+def test_nothing_is_said_of_a_turn_beside_runs_of_which_not_all_was_recorded():
+    first, _, third = session()
+    unseen = turn(2, FIRST, *SECOND)
+    unseen["steps"][0] |= {"request": None, "response": None}
+
+    assert found_in(first, unseen, third) == []
+
+
+def through_a_database(prior: list[Message]) -> list[Message]:
+    kept: list[Message] = json.loads(json.dumps(prior, sort_keys=True))
+    return kept
+
+
+def questions_and_answers(prior: list[Message]) -> list[Message]:
+    return [message for message in prior if message["parts"][0]["part_kind"] in ("user-prompt", "text")]
+
+
+def with_instructions(prior: list[Message]) -> list[Message]:
+    said = {"part_kind": "system-prompt", "content": "It is Tuesday."}
+    return [{**prior[0], "parts": [said, *prior[0]["parts"]]}, *prior[1:]]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda prior: prior[4:],
+        lambda prior: prior[-1:],
+        lambda prior: prior[:-2],
+        lambda prior: [prior[0], *prior[-2:]],
+        lambda prior: [asks("So far: ORD-1 was sent."), *prior[-2:]],
+        lambda prior: [asks("So far: ORD-1 was sent."), says("Noted."), *prior[-1:]],
+        lambda prior: [prior[0], asks("So far: ORD-1 was sent."), *prior[-2:]],
+        lambda prior: [asks("Like this:"), says("An example."), *prior],
+        lambda prior: [*prior, asks("Note: it is late.")],
+        lambda prior: [asks("Something else"), says("altogether")],
+        through_a_database,
+        questions_and_answers,
+        with_instructions,
+    ],
+)
+def test_a_history_that_was_trimmed_summarised_or_kept_elsewhere_is_no_contradiction(kept):
+    first, second, third = session()
+    third = turn(3, kept(third["prior"]), *THIRD)
+
+    assert found_in(first, second, third) == []
+
+
+def test_a_long_text_may_be_kept_in_a_shorter_form_and_in_no_other():
+    said = [asks("Where is it?"), calls(id=1), gives(LONG), says("On its way.")]
+
+    def kept(content: str) -> list[Message]:
+        return [*said[:2], gives(content), said[3]]
+
+    assert found_in(turn(1, [], *said), turn(2, kept(LONG[:200] + " …"), *SECOND)) == []
+    assert found_in(turn(1, [], *said), turn(2, kept("[removed]"), *SECOND)) == []
+    assert found_in(turn(1, [], *said), turn(2, kept(LONG.replace("Friday", "Sunday")), *SECOND)) == [
+        ("run_2", 1, "messages[2].parts[0].content", "run_1", 2)
+    ]
+
+
+def test_turns_that_begin_anew_branch_or_belong_to_another_agent_are_held_against_nothing():
+    first, second, _ = session()
+    alike = turn(4, [], FIRST[0], says("Nobody knows."))
+    branch = turn(5, FIRST, asks("And ORD-3?"), says("It is here."))
+    merged = turn(6, [*FIRST, *SECOND, asks("And ORD-3?"), says("It is here.")], *THIRD)
+    retold = [*FIRST[:3], says("[shop] It was sent.")]
+    other = turn(7, retold, *THIRD, agent={"name": "clerk", "framework": "pydantic-ai"})
+
+    assert found_in(first, second, alike, branch, merged, other) == []
+
+
+def test_messages_that_were_changed_after_they_were_recorded_are_held_against_nothing():
+    first, second, _ = session()
+    second["prior"][3] = says("It was lost.")
+    first["recorder.rewritten_in_place"] = True
+
+    assert found_in(first, second) == []
+
+
+def called(**fields: Any) -> list[dict[str, Any]]:
+    """A run with a tool that asks another agent."""
+    step = {"kind": "agent", "name": "expert", "run_id": "inner", "arguments": "ORD-1?", "result": {"state": "sent"}}
+    outer = turn(1, [], *FIRST) | {"run_id": "outer"}
+    outer["steps"].append(step)
+    inner = turn(2, [], asks("ORD-1?"), says("sent"), run_id="inner", input="ORD-1?", output={"state": "sent"})
+    return [outer, inner | {"parent": {"run_id": "outer", "step": 3}} | fields]
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [({"output": {"state": "lost"}}, "output"), ({"input": "ORD-2?"}, "input"), ({"output": {"state": 1}}, "output")],
+)
+def test_a_run_that_another_one_called_is_held_against_what_that_one_holds_of_it(change, path):
+    assert found_in(*called()) == []
+    assert found_in(*called(**change)) == [("inner", 1, path, "outer", 3)]
+
+
+def test_the_error_of_a_called_run_is_that_which_its_caller_got():
+    error = {"type": "ValueError", "message": "no such order"}
+    outer, inner = called(error=error, status="error")
+    del inner["output"], outer["steps"][2]["result"]
+    outer["steps"][2]["error"] = error
+
+    assert found_in(outer, inner) == []
+    inner["error"] = error | {"message": "lost"}
+    assert found_in(outer, inner) == [("inner", 1, "error", "outer", 3)]
+
+
+def test_what_was_not_recorded_of_a_called_run_is_held_against_nothing():
+    outer, inner = called(output={"state": "lost"})
+    del outer["steps"][2]["result"]
+    graph = called(input={"messages": ["ORD-1?"]}, agent={"name": "expert", "framework": "langgraph"})
+
+    assert found_in(outer, inner) == []
+    assert found_in(*graph) == []
+    assert found_in(inner) == []
+
+
+def test_a_contradiction_in_words_names_runs_and_steps():
+    place: dict[str, Any] = {"run_id": "b", "step": 4, "path": "messages[1].parts[0].args.p"}
+    numbers = {"a": 1, "b": 2}
+
+    told = Contradiction(**place, other_run_id="a", other_step=1)
+    unknown = Contradiction(**place | {"path": "messages[4]"}, other_run_id=None, other_step=None)
+
+    assert told.in_words(numbers) == (
+        "run 2 (b), step 4: messages[1].parts[0].args.p is not what run 1 (a) says at step 1"
+    )
+    assert unknown.in_words(numbers) == (
+        "run 2 (b), step 4: messages[4] is of a turn that no run of this session holds"
+    )
