@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from pydantic_ai import NativeOutput
+from pydantic_ai import ModelRetry, NativeOutput, PromptedOutput
 from pydantic_ai.messages import BinaryContent, ModelResponse, ThinkingPart
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
@@ -181,3 +181,37 @@ def test_an_error_that_the_answers_do_not_lead_to_is_judged(
     change(record)
 
     assert judged(record)[0].verdict == "replayable_to_step"
+
+
+# --- streams, whose first text is the output -----------------------------------------------------
+
+BESIDE = [(), (call("lookup_order", {"order_id": "ORD-1"}, "l"),), (UNKNOWN,), (call("lookup_order", HALF, "h"),)]
+
+
+def _refuses(output: Any) -> Any:
+    raise ModelRetry("Say it otherwise.")
+
+
+@pytest.mark.parametrize("beside", BESIDE, ids=["nothing", "a call", "an unknown tool", "a call that is cut"])
+@pytest.mark.parametrize("end_strategy", ["graceful", "early", "exhaustive"])
+@pytest.mark.parametrize(
+    ("said", "output", "checks", "verdict"),
+    [
+        ("Hm.", PromptedOutput(Refund), False, "replayable"),
+        ("Hm.", NativeOutput(Refund), False, "replayable"),
+        ("", PromptedOutput(Refund), False, "replayable_to_step"),
+        ("Hm.", str, True, "replayable_to_step"),
+        ('{"order_id": "a", "amount": 1}', PromptedOutput(Refund), True, "replayable_to_step"),
+    ],
+    ids=["no JSON, prompted", "no JSON, native", "nothing", "a text that is refused", "JSON that is refused"],
+)
+def test_a_stream_ends_at_a_refused_text_whatever_was_asked_for_beside_it(
+    said: str, output: Any, checks: bool, verdict: str, end_strategy: Any, beside: Any
+):
+    made = play(says(said, *beside), says("x"), output_type=output, end_strategy=end_strategy)
+    if checks:
+        made.agent.output_validator(_refuses)
+    record: dict[str, Any] = json.loads(recorded(made, "run_stream")[-1])
+
+    assert record["error"]["message"].startswith("Output validation failed during streaming")
+    assert judged(record)[0].verdict == verdict

@@ -71,7 +71,7 @@ def is_due(run: Run, call: ModelCall, error: ErrorInfo) -> bool:
     if error.type == FILTERED:
         return _finish_of(call) == "content_filter" and _says_nothing(call)
     if error.type == CUT_ANSWER:
-        return _is_cut(call, error) and (_says_nothing(call) or _is_no_output(call))
+        return _is_cut(call, error) and (_says_nothing(call) or (_ends_with_text(run, call) and _is_no_output(call)))
     if error.type == CUT_CALL:
         return _is_cut(call, error) and _gives_up_at_last_call(run, call)
     tool = _OF_A_TOOL.match(error.message or "")
@@ -83,10 +83,15 @@ def is_due(run: Run, call: ModelCall, error: ErrorInfo) -> bool:
 def may_be_outcome(run: Run, call: ModelCall) -> bool:
     """Whether nothing but code of the team's could refuse the answer."""
     outputs = {each.call_id for _, each in run.tool_calls if each.is_output}
-    asked = calls_in(call)
-    if asked:
-        return any(part.get("tool_call_id") in outputs and not _is_unreadable(part.get("args")) for part in asked)
-    return "text" in kinds_said(call) and not _says_nothing(call) and not _is_no_output(call)
+    if any(part.get("tool_call_id") in outputs and not _is_unreadable(part.get("args")) for part in calls_in(call)):
+        return True
+    return _ends_with_text(run, call) and not _is_no_output(call)
+
+
+def _ends_with_text(run: Run, call: ModelCall) -> bool:
+    """Whether the loop takes the text for the output: `run_stream` does so beside calls, and with an empty one."""
+    is_stream = run.agent.entry_point == "run_stream"
+    return "text" in kinds_said(call) and (is_stream or not (calls_in(call) or _says_nothing(call)))
 
 
 # --- limits ------------------------------------------------------------------------------------
@@ -129,10 +134,10 @@ def _says_nothing(call: ModelCall) -> bool:
 
 
 def _is_no_output(call: ModelCall) -> bool:
-    """A text where nothing but JSON can be the output."""
+    """A text where nothing but JSON can be the output. An empty one is an empty object to the loop."""
     parameters = object_of(call.parameters)
     is_schema = parameters.get("output_mode") in ("native", "prompted") or parameters.get("allow_text_output") is False
-    return is_schema and not calls_in(call) and not spells_json(call)
+    return is_schema and said_in(call) != "" and not spells_json(call)
 
 
 def said_in(call: ModelCall) -> str:
