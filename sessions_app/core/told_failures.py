@@ -1,4 +1,4 @@
-"""Calls that failed, of which a record of somebody's own loop has the error alone, or the words beside it.
+"""Calls that failed, of which a record of somebody's own loop has the error alone, or the words.
 
 A loop that goes on puts the failure into words for the model: they stand in the request behind the call. Where the run
 ended with that error nobody was told of it.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.told_answers import is_spelled_otherwise
 from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall, is_of_library_recorder
 from sessions_app.core.told_results import told_results
 
@@ -50,14 +51,23 @@ def _outcome(told: JsonObject) -> str:
 
 def _tells_of_retry(told: JsonObject, call: ToolCall) -> bool:
     """In the same words. Loops that write a retry prompt have no other name for what failed."""
+    said, given = told["content"], call.result
     is_open = call.outcome is None or told.get("part_kind") == "retry-prompt"
-    same = call.result is not None and same_json(told["content"], call.result.value)
-    return is_open and same and _outcome(told) == "retried"
+    same = given is not None and (same_json(said, given.value) or is_spelled_otherwise(given, said))
+    return is_open and same and _outcome(told) == "retried" and _are_words(said)
+
+
+def _are_words(said: JsonValue) -> bool:
+    """Of which a retry can be told: a text, or the errors of a validation."""
+    is_list = isinstance(said, list) and all(isinstance(each, dict) and "msg" in each for each in said)
+    return is_list or isinstance(said, str)
 
 
 def _lacks_ending(step: Step) -> bool:
-    """Whether it has an error, and what the model was told of it or how the call ended is left out."""
+    """Whether what the model was told of its error is left out, or how the call ended."""
     call = step.call
-    if not isinstance(call, ToolCall) or step.error is None or call.call_id is None:
+    if not isinstance(call, ToolCall) or call.call_id is None:
         return False
-    return call.outcome in (None, "failed") if call.result is not None else call.outcome in _HOW_THEY_END
+    if call.result is not None:
+        return call.outcome is None or (call.outcome == "failed" and step.error is not None)
+    return step.error is not None and call.outcome in _HOW_THEY_END

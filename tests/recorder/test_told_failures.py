@@ -11,7 +11,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import ToolCall
-from tests.recorder.replaying import replayed
+from tests.recorder.replaying import assert_promise_kept, replayed
 
 ERROR = {"type": "HTTPStatusError", "message": "503 Service Unavailable"}
 WORDS = "HTTPStatusError: 503 Service Unavailable"
@@ -111,6 +111,34 @@ def test_a_loop_may_write_error_and_words_of_what_it_told_in_a_retry_prompt(
     told["steps"][1]["result"] = "Something else."
 
     assert replayed(json.dumps(told).encode())[0].verdict != "reproduced"
+
+
+@pytest.mark.parametrize("given", [WORDS, {"code": 503}], ids=["words", "an object whose text was sent"])
+@pytest.mark.parametrize("framework", ["own-loop", "pydantic-ai", "openai-agents"])
+def test_a_loop_may_write_the_words_of_a_retry_alone(framework: str, given: Any) -> None:
+    told = json.loads(record(None, {"part_kind": "retry-prompt"})) | {"agent": {"framework": framework}}
+    del told["steps"][1]["error"]
+    told["steps"][1]["result"] = given
+    said = told["steps"][2]["request"]["messages"][0]["parts"][0]
+    said["content"] = given if isinstance(given, str) else json.dumps(given)
+
+    result, _ = replayed(json.dumps(told).encode())
+
+    assert judge(parse_document(json.dumps(told).encode())).reasons == ()
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+
+    said["content"] = "Something else."
+
+    assert replayed(json.dumps(told).encode())[0].verdict != "reproduced"
+
+
+def test_a_message_beside_a_retry_was_put_there_by_code() -> None:
+    told = json.loads(record(None, {"part_kind": "retry-prompt"}))
+    told["steps"][2]["request"]["messages"][0]["parts"].append({"part_kind": "user-prompt", "content": "Be quick."})
+
+    said = assert_promise_kept(json.dumps(told).encode())
+
+    assert (said.verdict, said.reasons[0].code) == ("replayable_to_step", "message_from_code")
 
 
 @pytest.mark.parametrize("framework", ["pydantic-ai", "openai-agents"])

@@ -18,7 +18,17 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.rewriting import read_rewriting, sent_otherwise
-from sessions_app.core.run import EXCHANGES, OPENAI_ITEMS, SAVED_MESSAGES, ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import (
+    EXCHANGES,
+    OPENAI_AGENTS,
+    OPENAI_ITEMS,
+    PYDANTIC_AI,
+    SAVED_MESSAGES,
+    ModelCall,
+    Run,
+    Step,
+    ToolCall,
+)
 
 
 def outside_messages(run: Run) -> Iterator[Reason]:
@@ -31,13 +41,18 @@ def outside_messages(run: Run) -> Iterator[Reason]:
     if run.source_format in SAVED_MESSAGES:
         yield from _refused_by_hooks(run)
         yield from _hidden_tools(run)
-    if run.is_told_by_others or run.source_format == OPENAI_ITEMS:
+    if run.is_told_by_others or run.source_format == OPENAI_ITEMS or _is_of_own_loop(run):
         yield from _beside_answers(run)
     if run.is_told_by_others:
         yield from _behind_empty_answers(run)
         yield from _system_in_between(run)
     if run.source_format == EXCHANGES:
         yield from _not_carried(run)
+
+
+def _is_of_own_loop(run: Run) -> bool:
+    """Which wrote its record itself."""
+    return run.source_format == "native" and run.agent.framework not in (PYDANTIC_AI, OPENAI_AGENTS)
 
 
 def _system_in_between(run: Run) -> Iterator[Reason]:
@@ -60,13 +75,14 @@ def _not_carried(run: Run) -> Iterator[Reason]:
 
 
 def _beside_answers(run: Run) -> Iterator[Reason]:
-    """More messages than the calls say that their tools gave: most exporters do not tell who put them there. Tools of
+    """More messages than the calls say that their tools gave: most records do not tell who put them there. Tools of
     the OpenAI Agents SDK give none."""
     of_sdk = run.source_format == OPENAI_ITEMS
     kinds = ("user-prompt", "system-prompt") if of_sdk else ("user-prompt",)
     for (asking, _), (step, call) in pairwise(main_models(run)):
         newest = seen_message(call.history.message, step=0) if call.history else None
-        beside = newest.parts_of(*kinds) if newest is not None and newest.parts_of("tool-return") else []
+        is_behind = newest is not None and bool(newest.parts_of("tool-return", "retry-prompt"))
+        beside = newest.parts_of(*kinds) if newest is not None and is_behind else []
         if len(beside) > (0 if of_sdk else len(_given_along(run, asking))):
             message = f"The request of {step_name(step)} holds a message beside the answers of tools; no step gave it."
             yield reason_at(run, "message_from_code", message, step)

@@ -151,7 +151,7 @@ def make_plan(run: Run) -> ReplayPlan:
     definitions, calls = _Definitions(run), _taken_up(run)
     later = [*(call.history for _, call in calls), run.final][1:]
     answers = [(step, call, after) for (step, call), after in zip(calls, later, strict=True)]
-    refused = _with_calls_made(run)
+    refused = _with_calls_made(run) if run.agent.end_strategy == "early" else frozenset()
     given = with_reveals(last_history(run), fixtures(run))
     return ReplayPlan(
         run=run,
@@ -189,11 +189,11 @@ def _was_checked(call: ToolCall) -> bool:
 
 
 def _with_calls_made(run: Run) -> frozenset[int]:
-    """Steps of answers with a call that was made, or would have been if the tool existed, where a text that is taken as
-    output keeps that from happening. A refused text ends `run_stream`."""
-    if run.agent.end_strategy != "early" or run.agent.entry_point == "run_stream":
-        return frozenset()
-    made = (step for step, call in run.tool_calls if not call.is_output and not is_skipped(call))
+    """Steps of answers with a call that was made, or would have been if the tool existed. A stream may end before any
+    is: at a text that is refused."""
+    is_stream = run.agent.entry_point == "run_stream"
+    calls = ((step, call) for step, call in run.tool_calls if not call.is_output and not is_skipped(call))
+    made = (step for step, call in calls if not is_stream or fixture_of(step, call).has_ended)
     return frozenset(step.parent for step in made if step.parent is not None) - _taken_as_output(run)
 
 

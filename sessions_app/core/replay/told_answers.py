@@ -11,12 +11,12 @@ from dataclasses import replace
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue, Payload
-from sessions_app.core.run import EXCHANGES, OPENAI_AGENTS, PYDANTIC_AI, Fixture, Run, main_steps
+from sessions_app.core.run import EXCHANGES, Fixture, Run, is_of_library_recorder, main_steps
 from sessions_app.core.told_results import told_results
 
 
 def as_told(run: Run, fixtures: list[Fixture]) -> list[Fixture]:
-    if run.source_format not in ("native", EXCHANGES) or run.agent.framework in (PYDANTIC_AI, OPENAI_AGENTS):
+    if run.source_format not in ("native", EXCHANGES) or is_of_library_recorder(run):
         return fixtures
     told = told_results(main_steps(run), run.final)
     return [_as_told(each, told.get(each.step, {}).get("content")) for each in fixtures]
