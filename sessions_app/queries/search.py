@@ -168,7 +168,7 @@ def _missing(value: TextValue | NumberValue) -> Q:
 
 _HAS: dict[str, Q] = {
     "error": Q(status__in=("error", "cut_off")) | Q(error_preview__isnull=False),
-    "anomaly": ~Q(anomalies=[]),
+    "anomaly": Q(anomalies__contains=[{"level": "warning"}]),
     "replay": Q(Exists(Replay.objects.filter(run=OuterRef("pk")))),
     "commit": Q(commit__isnull=False),
     "user": Q(user_id__isnull=False),

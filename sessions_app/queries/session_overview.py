@@ -122,9 +122,14 @@ def session_overview(project: Project, query: Query, span: Span, now: datetime) 
 
 
 def _shown(read: list[_Seen]) -> Collection[_Seen]:
-    """Of each session the run that its row shows: the newest that no other run called, else the newest."""
-    called = {one.session: one for one in reversed(read) if one.parent is not None}
-    return (called | {one.session: one for one in reversed(read) if one.parent is None}).values()
+    """Of each session the run that its row shows: of those that no other run called, else of all, the first that went
+    wrong, else the newest."""
+    found: dict[int, _Seen] = {}
+    for called in (True, False):
+        of_kind = [one for one in read if (one.parent is not None) is called]
+        found |= {one.session: one for one in reversed(of_kind)}
+        found |= {one.session: one for one in of_kind if one.group}
+    return found.values()
 
 
 def _bars(seen: Collection[_Seen], span: Span, now: datetime) -> tuple[TimeBar, ...]:

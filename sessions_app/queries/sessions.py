@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import (
+    BigIntegerField,
+    Case,
     Count,
     Exists,
     F,
@@ -17,8 +19,10 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    Sum,
     TextField,
     Value,
+    When,
 )
 from django.db.models.functions import Cast, Coalesce
 
@@ -45,12 +49,15 @@ _HEAVY_FOR_SCRIPTS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionRow:
-    """A session with the newest of its runs that match, rather one that no other run called, and what else is shown."""
+    """A session with one of its runs that match, `_SHOWN_FIRST`, and what else is shown."""
 
     session: Session
     run: Run
     run_count: int
     """Recorded runs of the session, whether they match or not."""
+    steps: int
+    """Of all its runs that match and that no other run called; likewise `duration_ms`."""
+    duration_ms: float | None
     replay: Replay | None
     """The newest attempt at reproducing the run; one that is paused or was cancelled only where no other is."""
     wrong: int
@@ -90,7 +97,7 @@ Place = datetime | float
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """`column` is one of the session, or `place` for `run_column` of the run that the row shows."""
+    """`column` is one of the session, or `place` for the sum of `run_column` that the row shows."""
 
     column: str
     is_descending: bool
@@ -123,8 +130,14 @@ ORDERS = {
 }
 
 
-_SHOWN_FIRST = (F("parent_run_id").asc(nulls_first=True), "-pk")
-"""What a session was asked stands for it, and not what its agent asked of another, which may arrive later."""
+_WENT_WELL = Q(failure_group=None)
+_SHOWN_FIRST = (
+    F("parent_run_id").asc(nulls_first=True),
+    Case(When(_WENT_WELL, then=1), default=0),
+    Case(When(_WENT_WELL, then=-F("pk")), default=F("pk"), output_field=BigIntegerField()),
+)
+"""What a session was asked stands for it, and not what its agent asked of another, which may arrive later: the first
+run that went wrong, else the newest."""
 
 
 # --- a page ------------------------------------------------------------------------------------
@@ -141,7 +154,8 @@ def session_page(
 ) -> Page:
     """Three queries for any number of rows, one more for snippets; none but the first when nothing matches."""
     order = ORDERS[sort]
-    sessions = matching_sessions(project, query, span).annotate(shown_run=_newest(query), **_run_counts())
+    sessions = matching_sessions(project, query, span).annotate(shown_run=_shown_run(query), **_run_counts())
+    sessions = sessions.annotate(steps=_sum(query, "step_count"), took=_sum(query, "duration_ms"))
     if order.run_column:
         sessions = sessions.annotate(place=_place(query, order))
     shown, next_cursor = _cut(sessions, cursor, limit, sort)
@@ -184,7 +198,7 @@ def matching_sessions(project: Project, query: Query, span: Span = ALWAYS) -> Qu
 
 
 def shown_run_pks(sessions: QuerySet[Session], query: Query) -> list[int]:
-    return [pk for pk in sessions.annotate(shown_run=_newest(query)).values_list("shown_run", flat=True) if pk]
+    return [pk for pk in sessions.annotate(shown_run=_shown_run(query)).values_list("shown_run", flat=True) if pk]
 
 
 def shown_runs(sessions: QuerySet[Session], query: Query) -> list[Run]:
@@ -195,15 +209,16 @@ def shown_runs(sessions: QuerySet[Session], query: Query) -> list[Run]:
 
 
 def session_row(project: Project, query: Query, session_id: str) -> SessionRow | None:
-    """One session as its row shows it, with the newest run that matches, else the newest one."""
-    shown = Coalesce(_newest(query), _newest(Query()), _newest_of_any_origin())
+    """One session as its row shows it, with a run that matches, else one of all."""
+    shown = Coalesce(_shown_run(query), _shown_run(Query()), _newest_of_any_origin())
     sessions = Session.objects.filter(project=project, session_id=session_id)
-    found = list(sessions.annotate(shown_run=shown, **_run_counts())[:1])
+    sums = {"steps": _sum(query, "step_count"), "took": _sum(query, "duration_ms")}
+    found = list(sessions.annotate(shown_run=shown, **sums, **_run_counts())[:1])
     return next(iter(_rows(found)), None)
 
 
 def _rows(shown: list[Any], phrases: Sequence[str] = ()) -> list[SessionRow]:
-    """`shown` are sessions with `shown_run` and `_run_counts`."""
+    """`shown` are sessions with `shown_run`, the sums of its runs and `_run_counts`."""
     runs = _runs_by_pk(session.shown_run for session in shown)
     replays = newest_replays(session.pk for session in shown)
     snippets = snippets_of(runs.values(), phrases)
@@ -212,6 +227,8 @@ def _rows(shown: list[Any], phrases: Sequence[str] = ()) -> list[SessionRow]:
             session=session,
             run=runs[session.shown_run],
             run_count=session.run_count or 0,
+            steps=int(session.steps or 0),
+            duration_ms=session.took,
             replay=replays.get(session.shown_run),
             wrong=session.wrong_count or 0,
             cold=session.cold_count or 0,
@@ -251,7 +268,7 @@ def _has_match(query: Query) -> Exists:
     return Exists(matching_runs(_runs_of_session(), query))
 
 
-def _newest(query: Query) -> Subquery:
+def _shown_run(query: Query) -> Subquery:
     return Subquery(matching_runs(_runs_of_session(), query).order_by(*_SHOWN_FIRST).values("pk")[:1])
 
 
@@ -260,9 +277,15 @@ def _newest_of_any_origin() -> Subquery:
 
 
 def _place(query: Query, order: Order) -> Coalesce:
-    newest = matching_runs(_runs_of_session(), query).order_by(*_SHOWN_FIRST)
-    found = Subquery(newest.values(order.run_column or "pk")[:1], output_field=FloatField())
-    return Coalesce(found, Value(order.unknown), output_field=FloatField())
+    return Coalesce(_sum(query, order.run_column or "pk"), Value(order.unknown), output_field=FloatField())
+
+
+def _sum(query: Query, column: str) -> Subquery:
+    """What runs called is part of theirs, where these match too."""
+    asked = Sum(column, filter=Q(parent_run_id=None), output_field=FloatField())
+    every = Sum(column, output_field=FloatField())
+    runs = matching_runs(_runs_of_session(), query).order_by().values("session")
+    return Subquery(runs.annotate(sum=Coalesce(asked, every)).values("sum"), output_field=FloatField())
 
 
 def _runs_of_session() -> QuerySet[Run]:

@@ -39,6 +39,28 @@ def test_list_shows_newest_first_with_input_answer_and_verdict(shop, bob):
     assert "not captured" in page
 
 
+def test_of_many_runs_the_row_shows_the_first_that_went_wrong_and_the_sums_of_all(shop, bob):
+    run = make_session(shop, "chat", step_count=3, duration_ms=1000.0)
+    for at, group in enumerate((None, "aa", "bb", None), start=2):
+        another_run(run.session, run, f"turn_{at}", failure_group=group, step_count=4, duration_ms=500.0)
+    another_run(run.session, run, "asked", parent_run_id="turn_2", failure_group="cc", step_count=90)
+
+    (row,) = session_page(shop, parse_query("")).items
+    page = bob.get(ADDRESS).content.decode()
+
+    assert (row.run.run_id, row.steps, row.duration_ms) == ("turn_3", 19, 3000.0)
+    assert "/p/shop/s/chat?run=turn_3" in page
+    assert '<span class="steps-count">19</span>' in page
+    assert "3.00 s" in page
+
+
+def test_notes_alone_are_no_anomalies_of_a_query(shop):
+    make_session(shop, "s", anomalies=[{"code": "asked_again", "message": "m", "steps": [1], "level": "info"}])
+
+    assert found_by(shop, "has:anomaly") == []
+    assert found_by(shop, "anomaly:asked_again") == ["s"]
+
+
 def test_list_of_an_empty_project_leads_to_setting_up(shop, bob):
     assert "No sessions yet" in bob.get(ADDRESS).content.decode()
     assert bob.get("/p/shop/")["Location"] == "/p/shop/setup"
@@ -203,7 +225,7 @@ def test_queries_mean_what_they_say(shop, query, expected):
         shop, "s", status="error", tool_names=["lookup_order"], model="gpt-4o", model_names=["gpt-4o", "sonnet"],
         user_id="u_1", tenant_id=None, step_count=3, duration_ms=2500.0, input_tokens=80, output_tokens=40,
         commit="9f2c41d07be6", agent_version="v1", agent_name="desk", provider="openai", verdict="replayable_to_step",
-        verdict_step=2, anomalies=[{"code": "duplicate_call", "message": "m", "steps": [1]}],
+        verdict_step=2, anomalies=[{"code": "duplicate_call", "message": "m", "steps": [1], "level": "warning"}],
     )  # fmt: skip
     mark_cold(run=run, reason="gone")
     Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="done", verdict="diverged")

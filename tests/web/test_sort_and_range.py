@@ -47,12 +47,15 @@ def test_orders(shop, sort, expected):
     assert names(shop, sort) == expected
 
 
-def test_order_is_by_the_run_that_the_row_shows(shop):
+def test_order_is_by_the_sum_that_the_row_shows(shop):
     run = make_session(shop, "a", duration_ms=9.0)
     another_run(run.session, run, "again", duration_ms=1.0)
     make_session(shop, "b", duration_ms=5.0)
 
-    assert names(shop, "-took") == ["b", "a"]
+    another_run(run.session, run, "called", duration_ms=70.0, parent_run_id="again")
+    make_session(shop, "c", duration_ms=11.0)
+
+    assert names(shop, "-took") == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize("sort", list(ORDERS))

@@ -16,7 +16,7 @@ from sessions_app.web.session_list.typed_times import spelled_time
 
 WIDTH, HEIGHT = 1200, 56
 SHOWN = 8
-_WORDS = {"group": "error"}
+_WORDS = {"group": "what went wrong"}
 _READINESS = {"ready": "replayable", "partial": "replayable to a step"}
 """As the column says it."""
 _SECOND = timedelta(seconds=1)
