@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.contrib.postgres.search import SearchVector
 from django.db import transaction
-from django.db.models import CharField, F, Func, QuerySet, TextField, Value
+from django.db.models import Case, CharField, F, Func, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 from django.utils import timezone
 
@@ -15,7 +15,7 @@ from sessions_app import models
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.payload import Payload
-from sessions_app.core.run import Run
+from sessions_app.core.run import AgentCall, Run
 from sessions_app.core.search.run_text import searched_text
 from sessions_app.mapping import payloads
 from sessions_app.mapping.bases import find_base, numbers_of
@@ -161,7 +161,19 @@ def lock_trace(project: models.Project, trace_id: str, *, waits: bool = True) ->
 
 
 def _insert(project: models.Project, run: Run, digest: str, source: bytes | None) -> models.Run:
-    return models.Run.objects.create(project=project, run_id=run.run_id, **_written(project, run, digest, source))
+    row = models.Run.objects.create(project=project, run_id=run.run_id, **_written(project, run, digest, source))
+    _claim_called(row, run)
+    return row
+
+
+def _claim_called(row: models.Run, run: Run) -> None:
+    """Runs of its sub-agents, which arrived before it and did not say who called them."""
+    calls = [(step.index, step.call.run_id) for step in run.steps if isinstance(step.call, AgentCall)]
+    steps = [When(run_id=name, then=Value(index)) for index, name in calls if name and name != run.run_id]
+    if not steps:
+        return
+    called = models.Run.objects.filter(session=row.session, run_id__in=[name for _, name in calls], parent_run_id=None)
+    called.exclude(pk=row.pk).update(parent_run_id=run.run_id, parent_step=Case(*steps))
 
 
 def _write_over(row: models.Run, project: models.Project, run: Run, digest: str, source: bytes | None) -> None:
@@ -171,6 +183,7 @@ def _write_over(row: models.Run, project: models.Project, run: Run, digest: str,
     for name, value in columns.items():
         setattr(row, name, value)
     row.save()
+    _claim_called(row, run)
     release(models.RunContent.objects.filter(pk=content))
     if session.pk != row.session.pk:
         _follow(session, row.session)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sessions_app.models import Run
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.reports import report_of_run
 from tests.builders import make_project, make_record, make_tool_step
@@ -47,6 +48,20 @@ def test_what_went_wrong_in_a_called_run_is_told(called, words):
 
     assert message.startswith(f"researcher, a sub-agent, went wrong: {words}")
     assert message.endswith("; the answer does not say so")
+
+
+def test_runs_that_were_called_know_by_which_step():
+    """Their recordings need not say so."""
+    project = make_project()
+    records = [make_record(name, session_id=session) for name, session in (("child", "s"), ("other", "t"))]
+    calls = make_record("parent", make_tool_step(), CALL, {**CALL, "run_id": "other"}, session_id="s")
+
+    for record in (*records, calls):
+        ingest_document(project, json.dumps(record).encode())
+
+    found = dict(Run.objects.values_list("run_id", "parent_run_id"))
+    assert found == {"child": "parent", "other": None, "parent": None}
+    assert Run.objects.get(run_id="child").parent_step == 2
 
 
 FAILED = child(make_tool_step("open_filing", error=DENIED))
