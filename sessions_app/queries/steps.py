@@ -134,6 +134,12 @@ def neighbours(run: models.Run, index: int, *, without_inner: bool) -> dict[str,
     return {"step_above": above, "step_below": below}
 
 
+def followed_by(run: models.Run, row: StepSummary) -> StepSummary | None:
+    """What came of it: of a tool's answer the next request of a model, of anything else the next step."""
+    later = (step for step in run.steps[row.index :] if row.kind != "tool" or step.kind == "model")
+    return next(later, None)
+
+
 def failed_indices(run: models.Run) -> list[int]:
     return [step.index for step in run.steps if step.has_failed][:MARKS]
 

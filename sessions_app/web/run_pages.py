@@ -102,7 +102,8 @@ def session_of(project: Project, session_id: str) -> Session:
 
 
 def place_of(session: Session, asked: str) -> RunPlace:
-    """`asked` is `?run=`: the id of a run, or the number of a turn; without it, the first that no other run called."""
+    """`asked` is `?run=`: the id of a run, or the number of a turn; without it, of those that no other run
+    called the first that went wrong, else the first."""
     sent = session.runs.filter(produced_by=None).select_related("cold_case").only(*_OF_A_TURN)
     turns = tuple(sent.order_by(*in_turn())[:RUNS])
     numbers = {turn.pk: number for number, turn in enumerate(turns, start=1)}
@@ -120,17 +121,18 @@ _OF_A_TURN = (
 
 def _meant(asked: str, turns: tuple[Run, ...]) -> dict[str, object]:
     if not asked:
-        return {"pk": _first(turns).pk} if turns else {}
+        return {"pk": _foremost(turns).pk} if turns else {}
     if any(turn.run_id == asked for turn in turns) or not asked.isdecimal() or len(asked) > 5:
         return {"run_id": asked}
     number = int(asked)
     return {"pk": turns[number - 1].pk} if 1 <= number <= len(turns) else {"run_id": asked}
 
 
-def _first(turns: tuple[Run, ...]) -> Run:
+def _foremost(turns: tuple[Run, ...]) -> Run:
     """A sub-agent's run may arrive before that of the orchestrator which called it."""
     ids = {turn.run_id for turn in turns}
-    return next((turn for turn in turns if turn.parent_run_id not in ids), turns[0])
+    asked = [turn for turn in turns if turn.parent_run_id not in ids] or list(turns)
+    return next((turn for turn in asked if turn.failure_group), asked[0])
 
 
 def _whole(session: Session) -> QuerySet[Run]:

@@ -97,6 +97,16 @@ def test_story_and_anomalies_agree_whether_there_was_an_answer(status, error, ou
     assert ("· answered" in story(run)) is not says_no_answer(run)
 
 
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [(tool("edit", arguments={"a": 2}), "step 2 failed, then succeeded on retry"), (model(), "step 2 failed")],
+)
+def test_a_call_that_the_tool_sent_back_is_told(later, words):
+    refused = tool("edit", arguments={"a": 1}, outcome="retried")
+
+    assert story(make_run(model(), refused, model(), later, model())).endswith(f"· answered · {words}")
+
+
 def test_story_of_an_answer_says_so():
     assert "· answered" in story(make_run(model()))
     assert not says_no_answer(make_run(model()))

@@ -11,6 +11,7 @@ from django.urls import reverse
 from sessions_app.mapping.pieces import step_texts
 from sessions_app.models import Replay, Run
 from tests.losing import lose_payload
+from tests.web.making import match
 from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +35,19 @@ def test_a_request_that_is_missing_is_asked_for_and_not_the_answer_that_is_there
         "</code>", "`"
     )
     assert "Record the answer of every model call" not in page
+
+
+def test_a_step_says_why_it_matters_and_what_followed(shop, bob):
+    failed = tool_step("charge", error={"type": "E", "message": "no"}, started_at="2026-01-01T10:01:02.500Z")
+    steps = [model_step(1), failed, tool_step("log"), model_step(2, text="All paid.")]
+    run = load_record(shop, steps=steps, output="All paid.", started_at="2026-01-01T10:00:00Z")
+
+    page = step_page(bob, run, 2)
+
+    assert "Error swallowed: charge failed" in match(r'<p class="step-why">(.*?)</p>', page)
+    assert 'data-step="4">step 4</a>' in page
+    assert "<dd>+1:02.50</dd>" in page
+    assert "step-why" not in step_page(bob, run, 1)
 
 
 def test_a_fork_that_replaced_the_answer_did_not_use_it(shop, bob):

@@ -41,10 +41,13 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
         _calls_in_words(run),
         _end_in_words(run),
         failures,
-        None if odd is None or failures == f"step {odd} failed" else f"first anomaly at step {odd}",
+        None if odd is None or failures == f"step {odd} failed" else f"{ODD_AT}{odd}",
         None if odd is not None or failures else _doubt_in_words(anomalies),
     ]
     return " · ".join(part for part in parts if part)
+
+
+ODD_AT = "first anomaly at step "
 
 
 def _doubt_in_words(anomalies: list[Anomaly]) -> str | None:
@@ -92,14 +95,27 @@ def _running_in_words(run: Run) -> str:
 
 def _failures_in_words(run: Run) -> str | None:
     """Each step that failed, whatever came later; the error that ended the run is told already."""
-    failed = [step for step in failed_steps(run).values() if not isinstance(step.call, OtherCall)]
+    refused = _refused(run)
+    by_number = failed_steps(run) | refused
+    failed = [by_number[at] for at in sorted(by_number) if not isinstance(by_number[at].call, OtherCall)]
     if run.status == "error" and failed and failed[-1] is run.steps[-1]:
         failed.pop()
     if not failed:
         return None
-    open_ones = {step.index for step, _ in unhealed(run)}
+    open_ones = {step.index for step, _ in unhealed(run)} | _never_accepted(run, refused)
     healed = all(isinstance(step.call, ToolCall) and step.index not in open_ones for step in failed)
     return f"{_numbered(failed)} failed{', then succeeded on retry' if healed else ''}"
+
+
+def _refused(run: Run) -> dict[int, Step]:
+    """Calls that a tool sent back to the model, by number."""
+    return {step.index: step for step, call in own_tools(run) if call.outcome == "retried"}
+
+
+def _never_accepted(run: Run, refused: dict[int, Step]) -> set[int]:
+    """Of these, those whose tool took no later call either, with whatever arguments."""
+    last = {call.tool_name: step.index for step, call in own_tools(run) if step.index not in refused}
+    return {at for at, step in refused.items() if last.get(step.name, 0) < at}
 
 
 def _numbered(steps: Sequence[Step]) -> str:

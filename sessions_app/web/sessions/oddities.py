@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sessions_app.core.judge.anomalies.anomaly import Anomaly
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,6 +16,17 @@ class Oddity:
     level: str
     times: int
     steps: tuple[int, ...]
+
+
+def told_anomalies(anomalies: Iterable[Anomaly]) -> tuple[Oddity | None, list[Oddity]]:
+    """What the head of a run begins with, in all its words, and the others."""
+    found = list(anomalies)
+    folded, first = folded_anomalies(found), first_odd(found)
+    if first is None:
+        return None, folded
+    cause = next(each for each in folded if each.level == "warning" and each.message == _words(first))
+    others = [each for each in folded if each is not cause]
+    return replace(cause, message=first.message, steps=(first.odd_step or 1,)), others
 
 
 def folded_anomalies(anomalies: Iterable[Anomaly]) -> list[Oddity]:

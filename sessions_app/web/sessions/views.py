@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from django.views.decorators.http import require_GET
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
+from sessions_app.core.judge.story import ODD_AT
 from sessions_app.core.payload import TEXT, Payload
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Run
@@ -32,7 +34,7 @@ from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_
 from sessions_app.web.sessions.arrival import arrival_of, arriving_context
 from sessions_app.web.sessions.find import kept
 from sessions_app.web.sessions.messages import messages_context
-from sessions_app.web.sessions.oddities import folded_anomalies
+from sessions_app.web.sessions.oddities import Oddity, told_anomalies
 from sessions_app.web.sessions.restored import (
     cut_messages,
     restored_context,
@@ -111,8 +113,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
     """Who, what, the story, what was asked and answered, can it be replayed, what is odd."""
     run = place.run
     facts = trace_facts(run)
-    anomalies = [Anomaly.from_json(item) for item in run.anomalies]
-    odd = folded_anomalies(anomalies)
+    cause, odd = told_anomalies(Anomaly.from_json(item) for item in run.anomalies)
     ends = ends_of(run)
     kit = run.kit.get("lines", [])
     return {
@@ -131,13 +132,22 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "kit_is_told": run.verdict != "replayable" or any(line["status"] == "contradictory" for line in kit_open),
         "kit_details": {line["key"]: line["detail"] for line in kit},
         "flags": _flags(kit),
+        "cause": cause,
+        "story": run.story.partition(f" · {ODD_AT}")[0] if cause else run.story,
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],
-        "odd_count": len(anomalies),
+        "odd_count": sum(each.times for each in odd),
+        "odd_title": _odd_title(cause is not None, odd),
         "cold_case": getattr(run, "cold_case", None),
         "made_by": getattr(run, "produced_by", None),
         "last_index": run.content.length,
     }
+
+
+def _odd_title(is_told: bool, odd: Sequence[Oddity]) -> str:
+    if all(each.level == "info" for each in odd):
+        return "Notes"
+    return "Other anomalies" if is_told else "Anomalies"
 
 
 def _not_captured(kit: list[dict[str, str]]) -> list[dict[str, str]]:

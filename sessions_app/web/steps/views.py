@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,6 +11,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions_app.core import run as core
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.run import ModelCall, ToolCall
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Run
@@ -21,18 +23,21 @@ from sessions_app.web.notes.lines import notes_on_step
 from sessions_app.web.render.payloads import Form
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 from sessions_app.web.sessions.find import folds_inner
-from sessions_app.web.sessions.outline import ICONS, OTHER_ICON, offset_ms
+from sessions_app.web.sessions.oddities import Oddity, folded_anomalies
+from sessions_app.web.sessions.outline import ICONS, OTHER_ICON, offset_ms, offset_words
 from sessions_app.web.steps.payload_views import payload
 from sessions_app.web.steps.sections import Asked, ModelInput, sections
 from sessions_app.web.steps.states import states_around, values_before
 
 __all__ = ["payload", "step", "step_context"]
 
-LAYOUT = "6"
+LAYOUT = "7"
 """Part of the ETag: grows when the panel is drawn in another way."""
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""
 FORMS: tuple[Form, ...] = ("pretty", "json", "bytes")
+WHY = 3
+"""Anomalies that a step names."""
 READABLE: tuple[Form, ...] = ("pretty",)
 """What a viewer is shown."""
 
@@ -50,10 +55,12 @@ def step(request: HtmxHttpRequest, project: Project, session_id: str, n: int) ->
 
 
 def _panel(request: HttpRequest, project: Project, place: RunPlace, n: int) -> HttpResponse:
-    """Steps do not change, but notes on them do: the browser may keep the panel and ask whether it is still right."""
+    """Steps do not change, but notes on them and what is odd about them do: the browser may keep the panel and ask
+    whether it is still right."""
     notes = notes_on_step(request.user, project, place, n)
     noted = ".".join(str(line.note.pk) for line in notes["step_notes"])
-    etag = f'"{bytes(place.run.content_digest).hex()[:24]}-{n}-{LAYOUT}{project.sees_raw:d}-{noted}"'
+    judged = sha256(repr(_why(place.run, n)).encode()).hexdigest()[:8]
+    etag = f'"{bytes(place.run.content_digest).hex()[:24]}-{n}-{LAYOUT}{project.sees_raw:d}-{judged}-{noted}"'
     is_known = request.headers.get("If-None-Match") == etag
     response = (
         HttpResponse(status=304)
@@ -100,7 +107,9 @@ def step_context(
         "form": form,
         "sections": sections(body, _model_input(project, run, row, body.call), Asked(form=form), before),
         "asked_by": run.step(row.parent) if row.parent else None,
-        "offset_ms": offset_ms(row, run.started_at),
+        "offset": offset_words(offset_ms(row, run.started_at)),
+        "why": _why(run, n),
+        "followed_by": steps.followed_by(run, row),
         "last_index": run.content.length,
         "spans_address": spans_address(project, place),
         "q_session": place.session_address(project),
@@ -150,6 +159,12 @@ def _odd_neighbours(run: Run, n: int) -> dict[str, int | None]:
         "next_odd": next((index for index in odd if index > n), None),
         "previous_odd": next((index for index in reversed(odd) if index < n), None),
     }
+
+
+def _why(run: Run, n: int) -> list[Oddity]:
+    """What is odd about the run at this step, a warning first."""
+    found = (Anomaly.from_json(item) for item in run.anomalies)
+    return folded_anomalies(each for each in found if n in each.steps)[:WHY]
 
 
 def _model_input(project: Project, run: Run, row: StepSummary, call: object) -> ModelInput:

@@ -81,7 +81,12 @@ class Rules:
     """Codes of rules that find nothing."""
 
 
-def first_odd_step(anomalies: Iterable[Anomaly]) -> int | None:
+def first_odd(anomalies: Iterable[Anomaly]) -> Anomaly | None:
     """Of what went wrong, where anything did; a repeat before it leads astray."""
-    odd = [(a.weight, a.odd_step) for a in anomalies if a.level == "warning" and a.odd_step is not None]
-    return min(odd, default=(0, None))[1]
+    odd = [each for each in anomalies if each.level == "warning" and each.steps]
+    return min(odd, key=lambda each: (each.weight, each.odd_step or 0), default=None)
+
+
+def first_odd_step(anomalies: Iterable[Anomaly]) -> int | None:
+    found = first_odd(anomalies)
+    return found.odd_step if found else None
