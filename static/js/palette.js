@@ -1,4 +1,4 @@
-// Under the top box: a search for what is typed, what can be done on this page, pages, saved queries, tags, sessions, help. Enter without a choice finds what is typed.
+// Under the top box: a search for what is typed, what can be done on this page, pages, sessions, saved queries, tags, help. The first row is chosen.
 import { isOffered, use } from "./keys.js";
 
 const box = document.querySelector(".bar-find input[role=combobox]");
@@ -16,37 +16,45 @@ function wordsOf(control) {
   return (control.getAttribute("aria-label") || copy.textContent).replace(/\s+/g, " ").trim();
 }
 
+function row(words, ...hints) {
+  const option = document.createElement("li");
+  option.setAttribute("role", "option");
+  const told = Object.assign(document.createElement("span"), { className: "cut", textContent: words });
+  told.dataset.words = "";
+  option.append(told, ...hints.map((hint) => Object.assign(document.createElement("kbd"), { textContent: hint })));
+  return option;
+}
+
+function group(title) {
+  const rows = document.createElement("ul");
+  rows.setAttribute("role", "group");
+  rows.setAttribute("aria-label", title);
+  return rows;
+}
+
+// Neither what opens a menu nor what belongs to a form in one is an action by itself.
+const NO_ACTION = "details, input, summary:not([data-key]), .diff-form *, .decided a, [data-key=Esc], [data-row] *";
+
 function actions() {
-  const controls = [...document.querySelectorAll("main [data-key], .head-next .btn")].filter((one) => !one.matches("details, input, [data-key=Esc], [data-row] *") && isOffered(one));
-  const group = document.createElement("ul");
-  group.setAttribute("role", "group");
-  group.setAttribute("aria-label", "On this page");
+  const controls = [...document.querySelectorAll("main [data-key], .head-next .btn")].filter((one) => !one.matches(NO_ACTION) && isOffered(one));
+  const rows = group("This page");
   const seen = new Set();
   for (const control of controls) {
     const words = wordsOf(control);
     if (!words || seen.has(words)) continue;
     seen.add(words);
-    const option = document.createElement("li");
-    option.setAttribute("role", "option");
-    const hint = document.createElement("span");
-    hint.className = "soft small";
     const key = control.dataset.key?.replace("Shift+", "⇧ ");
-    if (key) hint.append(Object.assign(document.createElement("kbd"), { textContent: key }));
-    option.append(Object.assign(document.createElement("span"), { className: "cut", textContent: words }), hint);
+    const option = row(words, ...(key ? [key] : []));
     option.act = () => use(control);
-    group.append(option);
+    rows.append(option);
   }
-  return seen.size ? [group] : [];
+  return seen.size ? [rows] : [];
 }
 
-// The first row: what Enter does without a choice.
-const search = document.createElement("li");
-search.setAttribute("role", "option");
-search.append(Object.assign(document.createElement("span"), { className: "cut" }), Object.assign(document.createElement("kbd"), { textContent: "↵" }));
+// The first row once something is typed.
+const search = row("", "↵");
 search.act = () => box.form.requestSubmit();
-const searches = document.createElement("ul");
-searches.setAttribute("role", "group");
-searches.setAttribute("aria-label", "Search");
+const searches = group("Search");
 searches.append(search);
 
 async function open() {
@@ -66,14 +74,15 @@ function number() {
   options().forEach((option, at) => {
     option.id = `palette-${at}`;
     option.place ??= at;
-    option.words ??= option.firstElementChild.textContent;
+    option.told ??= [...option.querySelectorAll("[data-words]")].map((part) => [part, part.textContent]);
+    option.words ??= [...option.told.map(([, words]) => words), option.dataset.also].join(" ");
   });
 }
 
 // Sessions beyond the newest: the server looks among all of them.
 async function find() {
   const asked = box.value.trim();
-  const group = list.querySelector("[aria-label=Sessions]");
+  const group = list.querySelector("[data-sessions]");
   if (asked.length < 3 || !group) return;
   const answer = await fetch(`${list.dataset.from}?q=${encodeURIComponent(asked)}`, { headers: { "HX-Request": "true" } });
   const page = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
@@ -88,7 +97,7 @@ async function find() {
   const chosen = picked;
   number();
   offer();
-  if (chosen) pick(chosen);
+  if (chosen && !chosen.hidden) pick(chosen);
 }
 
 // One wrong, missing, surplus or swapped letter in what a word begins with.
@@ -110,6 +119,9 @@ function rank(words, part) {
 
 const wordsIn = (text) => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
 
+// Rows of each group before anything was typed.
+const FEW = 6;
+
 const byRank = (a, b) => a.rank - b.rank || a.place - b.place;
 
 function offer() {
@@ -123,22 +135,28 @@ function offer() {
       mark(option, asked);
     }
     group.replaceChildren(...[...group.children].sort(byRank));
-    for (const option of group.children) option.hidden = option.rank === Infinity;
+    const most = asked.length ? Infinity : FEW;
+    [...group.children].forEach((option, at) => (option.hidden = option.rank === Infinity || at >= most));
+    const more = group.children.length - most;
+    if (more > 0) group.dataset.more = `type for ${more} more`;
+    else delete group.dataset.more;
+    if ("sessions" in group.dataset) group.setAttribute("aria-label", asked.length ? "Sessions" : "Recent sessions");
     group.rank = group.firstElementChild.rank;
     group.place = Math.min(...[...group.children].map((option) => option.place));
     group.hidden = group.rank === Infinity;
   }
   first.hidden = search.hidden = !box.value.trim();
-  search.firstChild.textContent = `Search sessions for ${box.value.trim()}`;
+  search.firstElementChild.textContent = `Search sessions for ${box.value.trim()}`;
   list.append(...groups.sort(byRank));
-  pick(null);
   show(document.activeElement === box && offered().length > 0);
+  pick(list.hidden ? null : offered()[0]);
 }
 
 function mark(option, asked) {
-  const pieces = asked.length ? option.words.split(new RegExp(`(${asked.join("|")})`, "giu")) : [option.words];
-  const marked = pieces.map((piece, at) => (at % 2 ? Object.assign(document.createElement("mark"), { textContent: piece }) : piece));
-  option.firstElementChild.replaceChildren(...marked);
+  for (const [part, words] of option.told) {
+    const pieces = asked.length ? words.split(new RegExp(`(${asked.join("|")})`, "giu")) : [words];
+    part.replaceChildren(...pieces.map((piece, at) => (at % 2 ? Object.assign(document.createElement("mark"), { textContent: piece }) : piece)));
+  }
 }
 
 function show(isOpen) {
@@ -165,8 +183,7 @@ function act(option) {
 
 function move(by) {
   const all = offered();
-  const at = all.indexOf(picked) + by;
-  pick(all[at < -1 ? all.length - 1 : at] ?? null);
+  pick(all[(all.indexOf(picked) + by + all.length) % all.length]);
 }
 
 box?.addEventListener("focus", () => open().catch(() => (isKnown = false)));

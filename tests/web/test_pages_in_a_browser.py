@@ -240,23 +240,25 @@ def test_the_palette_finds_old_sessions_at_the_server_and_marks_what_was_typed(s
     expect(found).to_have_count(1)
     assert found.locator("mark").all_text_contents()[:2] == ["old", "c"]
     signed_in.keyboard.press("ArrowDown")
-    signed_in.keyboard.press("ArrowDown")
     signed_in.keyboard.press("Enter")
     signed_in.wait_for_url("**/s/old_chat_55*")
 
 
 def test_the_top_box_is_a_palette_by_keys(signed_in, live_server, shop):
-    """What is typed narrows it; Enter without a choice finds, as the next test says."""
+    """The first row is chosen; what is typed narrows it, and Enter finds that at first, as the next test says."""
     make_session(shop, "chat_7710")
     signed_in.goto(f"{live_server.url}/p/shop/s/chat_7710")
     signed_in.keyboard.press("Control+k")
     expect(signed_in.locator("#palette [role=group]:visible").first).to_contain_text("Replay")
+    titles = signed_in.locator("#palette [role=group]:visible").evaluate_all("all => all.map((one) => one.ariaLabel)")
+    assert titles == ["This page", "Go to", "Recent sessions", "Help"]
+    expect(signed_in.locator("#palette [role=option]:visible").first).to_have_attribute("aria-selected", "true")
+    expect(signed_in.locator("#palette [role=option]", has_text="Actions")).to_have_count(0)
     signed_in.keyboard.press("Escape")
     expect(signed_in.locator("#palette")).to_be_hidden()
 
     signed_in.keyboard.press("Control+k")
     signed_in.keyboard.type("cost")
-    signed_in.keyboard.press("ArrowDown")
     expect(signed_in.locator("#palette [aria-selected]")).to_contain_text("Search sessions for cost")
     signed_in.keyboard.press("ArrowDown")
     expect(signed_in.locator("#palette [aria-selected]")).to_contain_text("Cost")

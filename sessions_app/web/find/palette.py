@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -22,12 +24,24 @@ from sessions_app.web.session_list.views import part_for
 _MORE = (("Failure groups", "failure_groups"),)
 RECENT = 20
 """Sessions that are offered; what is typed narrows them."""
+_FIELDS = (*RUN_FIELDS, "failure_group")
 _READ = 5 * RECENT
 """Runs that are read for them: a conversation holds many."""
 FOUND = 8
 """Sessions that are found by their ids, and as many by their words."""
-Group = tuple[str, list[tuple[str, str, str]]]
-"""A title, and lines of words, address and key."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    address: str
+    words: str = ""
+    key: str = ""
+    run: Run | None = None
+    """Of a session, to show its state."""
+
+
+Group = tuple[str, list[Line]]
+"""A heading, and what stands below it."""
 _HELP = (("Keyboard shortcuts", "me", "#keys-list"), ("Preferences", "me", ""))
 
 
@@ -48,11 +62,14 @@ def _groups(project: Project) -> list[Group]:
     listed = reverse("sessions", args=[project.slug])
     saved = SavedQuery.objects.filter(project=project).order_by("name")
     return [
-        ("Go to", [(words, reverse(name, args=[project.slug]), key) for words, name, key in pages]),
-        ("Saved queries", [(query.name, f"{listed}{query.address}", "") for query in saved]),
-        ("Tags", [(f"Sessions with tag {tag}", _tagged(listed, tag), "") for tag in tags_of(project)]),
+        (
+            "Go to",
+            [Line(words=words, address=reverse(name, args=[project.slug]), key=key) for words, name, key in pages],
+        ),
         _sessions(project, _recent(project)),
-        ("Help", [(words, f"{reverse(name)}{part}", "") for words, name, part in _HELP]),
+        ("Saved queries", [Line(words=query.name, address=f"{listed}{query.address}") for query in saved]),
+        ("Tags", [Line(words=f"Sessions with tag {tag}", address=_tagged(listed, tag)) for tag in tags_of(project)]),
+        ("Help", [Line(words=words, address=f"{reverse(name)}{part}") for words, name, part in _HELP]),
     ]
 
 
@@ -61,12 +78,13 @@ def _tagged(listed: str, tag: str) -> str:
 
 
 def _sessions(project: Project, runs: list[Run]) -> Group:
-    return "Sessions", [(_words(run), run_address(run, project), "") for run in runs]
+    """By either of their ids, and by what they were asked."""
+    return "Sessions", [Line(address=run_address(run, project), run=run) for run in runs]
 
 
 def _found(project: Project, text: str) -> list[Run]:
     """Those whose ids begin with it, then those that hold its words."""
-    mine = Run.objects.filter(project=project, origin="recorded").select_related("session").only(*RUN_FIELDS)
+    mine = Run.objects.filter(project=project, origin="recorded").select_related("session").only(*_FIELDS)
     begins = Q(run_id__startswith=text) | Q(session__session_id__startswith=text)
     query = query_of(text)
     in_words = session_page(project, query, limit=FOUND).items if query else []
@@ -77,14 +95,8 @@ def _found(project: Project, text: str) -> list[Run]:
 def _recent(project: Project) -> list[Run]:
     """Of each session the newest run that no other run called."""
     runs = Run.objects.filter(project=project, origin="recorded", parent_run_id=None)
-    read = runs.select_related("session").only(*RUN_FIELDS).order_by("-pk")[:_READ]
+    read = runs.select_related("session").only(*_FIELDS).order_by("-pk")[:_READ]
     newest: dict[int, Run] = {}
     for run in read:
         newest.setdefault(run.session_id, run)
     return list(newest.values())[:RECENT]
-
-
-def _words(run: Run) -> str:
-    """By either of its ids."""
-    ids = dict.fromkeys([run.session.session_id, run.run_id])
-    return f"{' '.join(ids)} {run.input_preview or ''}"
