@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from math import log
 
@@ -105,9 +106,22 @@ def coded(sentence: str) -> SafeString:
 
 
 @register.filter
+def marked(pieces: Iterable[tuple[str, bool]]) -> SafeString:
+    """A text with the words that were searched for: `pieces` of a `Snippet`."""
+    ways = {True: "<mark>{}</mark>", False: "{}"}
+    return format_html_join("", "{}", ((format_html(ways[is_word], recorded(piece)),) for piece, is_word in pieces))
+
+
+@register.filter
 def visible(value: object) -> str:
     """As `recorded`, for places that hold text only, such as titles: invisible characters by their names."""
     return _INVISIBLE.sub(lambda found: f"[{_label(found.group())}]", "" if value is None else str(value))
+
+
+@register.filter
+def rule_title(code: str) -> str:
+    """Of a rule of anomalies, as people say it: `Error swallowed`."""
+    return code.replace("_", " ").capitalize().replace("json", "JSON")
 
 
 @register.filter

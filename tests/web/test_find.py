@@ -3,15 +3,18 @@
 import html
 import json
 import re
+from html import unescape
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from sessions_app.core.search.id_words import id_candidates
 from sessions_app.models import Membership, Replay, SavedQuery, Session
 from sessions_app.services.ingest import ingest_document
 from tests.builders import make_record, make_tool_step
-from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
+from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user, match
 from tests.web.records import load_record
 
 pytestmark = pytest.mark.django_db
@@ -211,7 +214,7 @@ def test_the_top_box_offers_pages_saved_queries_and_help(shop, bob):
 
     page = bob.get("/p/shop/palette").content.decode()
 
-    offered = re.findall(r'data-to="([^"]+)"><span class="cut">([^<]*)</span>', page)
+    offered = re.findall(r'data-to="([^"]+)"><span class="cut" data-words>([^<]*)</span>', page)
     assert ("/p/shop/replays", "Replays") in offered
     assert len(offered) == len(set(offered))
     assert ("/p/shop/sessions?q=anomaly%3Amany_tool_calls", "&lt;b&gt;loops") in offered
@@ -226,10 +229,10 @@ def test_the_top_box_offers_recent_sessions(shop, bob):
 
     page = bob.get("/p/shop/palette").content.decode()
 
-    assert (
-        'data-to="/p/shop/s/chat?run=run_1"><span class="cut">chat run_1 Where is &lt;b&gt;my&lt;/b&gt; order?</span>'
-        in page
-    )
+    (row,) = re.findall(r'data-to="/p/shop/s/chat\?run=run_1"(.*?)</li>', page, re.DOTALL)
+    assert 'data-also="run_1"' in row
+    assert re.findall(r"data-words>([^<]*)<", row) == ["chat", "Where is &lt;b&gt;my&lt;/b&gt; order?"]
+    assert "<span>ok</span>" in row
     assert "run_2" not in page
 
 
@@ -253,8 +256,8 @@ def test_the_top_box_offers_the_sessions_with_each_tag(shop, bob):
     page = bob.get("/p/shop/palette").content.decode()
 
     assert (
-        'data-to="/p/shop/sessions?q=tag%3A%22seen+by+support%22"><span class="cut">Sessions with tag seen by support<'
-        in page
+        'data-to="/p/shop/sessions?q=tag%3A%22seen+by+support%22"><span class="cut" data-words>Sessions with tag '
+        "seen by support<" in page
     )
 
 
@@ -293,12 +296,38 @@ def test_words_of_a_failed_step_find_its_session(shop, bob, word):
     assert "/p/shop/s/r1" in bob.get(found).content.decode()
 
 
-def test_what_a_tool_answered_that_did_not_fail_is_not_searched_and_the_page_says_so(shop, bob):
-    document = make_record("r1", make_tool_step(result="All quiet"))
-    ingest_document(shop, json.dumps(document).encode())
+def test_what_tools_were_asked_and_answered_is_found_apart_and_marked(shop, bob):
+    asked = {"input": "Where is the quiet room?"}
+    for name, result, more in (("r1", "All quiet here", {}), ("r2", "nothing", asked), ("r3", "quiet", {})):
+        document = make_record(name, make_tool_step(result=result), session_id=name, **more)
+        ingest_document(shop, json.dumps(document).encode())
 
-    page = bob.get("/find", {"q": "quiet"}).content.decode()
-    assert "Results of tools that did not fail are searched only within a session." in page
+    page = bob.get("/find", {"q": "all here"}).content.decode()
+    row = match(r'<h2 id="in-calls">(.*?)</table>', page)
+    assert re.findall(r'href="([^"]*step=[^"]*)"', row) == ["/p/shop/s/r1?run=r1&amp;step=1"]
+    assert "<mark>All</mark> quiet <mark>here</mark>" in row
+    assert "No session has all these words" in page
+
+    total = bob.get("/p/shop/sessions", {"q": "quiet", "total": 1}).content.decode()
+    (address,) = re.findall(r'href="([^"]+)">2 runs with it in a tool call', total)
+    both = bob.get(unescape(address)).content.decode()
+    assert both.index('title="r2"') < both.index('id="in-calls"') < both.index('title="r3"')
+    assert "in a tool call" not in bob.get("/p/shop/sessions", {"q": "status:ok quiet", "total": 1}).content.decode()
+
+
+def test_calls_of_tools_are_searched_by_few_queries(shop, bob):
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert "in-calls" in bob.get("/find", {"q": "all here"}).content.decode()
+        return len(queries)
+
+    load_record(shop, run_id="r0", steps=[make_tool_step(result="All here")])
+    cost()
+    one = cost()
+    for number in range(1, 6):
+        load_record(shop, run_id=f"r{number}", session_id=f"s{number}", steps=[make_tool_step(result="All here")])
+
+    assert cost() == one
 
 
 def test_a_page_that_is_not_there_offers_near_ids_and_the_newest_runs_of_the_project(shop, bob):

@@ -19,6 +19,11 @@ class Snippet:
     """The text in pieces, and which of them are words of the query."""
     step: int | None = None
 
+    @property
+    def is_at_start(self) -> bool:
+        """Whether the first words of a run's question, answer or error hold it, which a list shows anyway."""
+        return self.where in ("asked", "answered", "error") and not self.pieces[0][0].startswith("…")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
@@ -31,7 +36,7 @@ class Place:
 
 def snippet(places: Iterable[Place], phrases: Sequence[str]) -> Snippet | None:
     """The first place that holds a phrase, whatever the case of its letters. None where no place holds one."""
-    pattern = _pattern(phrases)
+    pattern = pattern_of(phrases)
     if pattern is None:
         return None
     for place in places:
@@ -40,7 +45,7 @@ def snippet(places: Iterable[Place], phrases: Sequence[str]) -> Snippet | None:
     return None
 
 
-def _pattern(phrases: Sequence[str]) -> re.Pattern[str] | None:
+def pattern_of(phrases: Sequence[str]) -> re.Pattern[str] | None:
     """Between the words of a phrase anything stands that is no letter, as for the index of the search."""
     spelled = (r"\W+".join(map(re.escape, re.findall(r"\w+", phrase))) for phrase in phrases)
     ways = [way for way in spelled if way]

@@ -93,10 +93,11 @@ def _found(project: Project, text: str) -> list[Run]:
 
 
 def _recent(project: Project) -> list[Run]:
-    """Of each session the newest run that no other run called."""
+    """Of each session the run that its row in the list shows, of those that were read."""
     runs = Run.objects.filter(project=project, origin="recorded", parent_run_id=None)
     read = runs.select_related("session").only(*_FIELDS).order_by("-pk")[:_READ]
     newest: dict[int, Run] = {}
     for run in read:
-        newest.setdefault(run.session_id, run)
+        shown = newest.setdefault(run.session_id, run)
+        newest[run.session_id] = run if run.failure_group else shown
     return list(newest.values())[:RECENT]

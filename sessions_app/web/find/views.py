@@ -17,13 +17,17 @@ from sessions_app.core.search.query import Query, parse_query
 from sessions_app.models import Project
 from sessions_app.queries.access import projects_of, server_administrators
 from sessions_app.queries.find import Found, Hit, arrivals, find_ids, near_runs, newest_project
+from sessions_app.queries.find_in_calls import InCall, find_in_calls
 from sessions_app.queries.sessions import SessionRow, count_matching, count_without_each, session_page
 from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
+from sessions_app.web.run_pages import run_address
 
 LONGEST = 4000
 PROJECTS, ROWS = 6, 5
 """What a search for words looks at, and shows of each project."""
+CALLS = 20
+"""Runs with such a call, that are shown."""
 COUNTED = 1000
 """Sessions that are counted; more are many."""
 PAGES = frozenset(
@@ -57,9 +61,12 @@ def find(request: HttpRequest) -> HttpResponse:
         return redirect(hit_address(found.hits[0]))
     searched = list((projects.filter(pk=asked.pk) if asked else projects).order_by("name")[:PROJECTS])
     in_words = sessions_with_words(searched, text)
-    if found and not found.hits and (address := list_address(in_words)):
+    asks_tools = "tools" in request.GET
+    if found and not found.hits and not asks_tools and (address := list_address(in_words)):
         return redirect(address)
     is_none = found is not None and not found.hits and not in_words
+    in_calls = in_tools(searched, text) if asks_tools or is_none else None
+    is_none = is_none and not (in_calls and in_calls.lines)
     facts = {
         "q": text,
         "section": "find",
@@ -69,6 +76,7 @@ def find(request: HttpRequest) -> HttpResponse:
         "found": found,
         "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
         "in_words": in_words,
+        "in_calls": in_calls,
         "near": near_runs(projects, text) if is_none else [],
         "offers": offers(searched, text) if is_none else [],
         "counted": COUNTED,
@@ -102,6 +110,29 @@ def sessions_with_words(searched: list[Project], text: str) -> list[InWords]:
     query = query_of(text)
     found = ((each, session_page(each, query, limit=ROWS).items) for each in searched) if query else ()
     return [InWords(project=each, rows=rows, address=listed(each, text)) for each, rows in found if rows]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InTools:
+    """Calls of tools with the words of a text in what was asked or answered."""
+
+    lines: list[tuple[Project, InCall, str]]
+    """With the address of the step."""
+    more: int
+    is_cut: bool
+
+
+def in_tools(searched: list[Project], text: str) -> InTools:
+    query = query_of(text)
+    phrases = query.phrases if query and not query.terms else ()
+    looked = [(each, find_in_calls(each, phrases)) for each in searched]
+    lines = [(each, one, _step_address(each, one)) for each, found in looked for one in found.found]
+    is_cut = any(found.is_cut for _, found in looked)
+    return InTools(lines=lines[:CALLS], more=len(lines[CALLS:]), is_cut=is_cut)
+
+
+def _step_address(project: Project, one: InCall) -> str:
+    return run_address(one.run, project, step=one.snippet.step)
 
 
 def query_of(text: str) -> Query | None:

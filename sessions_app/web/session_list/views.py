@@ -18,6 +18,7 @@ from sessions_app.core.search.query import EXAMPLES, Query, TextValue, parse_que
 from sessions_app.models import Project, SavedQuery, Session
 from sessions_app.queries.access import has_role
 from sessions_app.queries.find import near_runs
+from sessions_app.queries.find_in_calls import count_in_calls
 from sessions_app.queries.seen_values import NEWEST, seen_values
 from sessions_app.queries.sessions import (
     PAGE,
@@ -85,6 +86,7 @@ def answer(
     if "total" in request.GET:
         count = count_matching(project, query, COUNTED, span=span)
         context = {"count": count, "most": COUNTED, "says_it_for_bulk": frame["may_change"] and count > PAGE}
+        context |= {"in_calls": count_in_calls(project, query), "q": address.q, "project": project}
         return render(request, "session_list/_total.html", context)
     if "overview" in request.GET:
         frame |= overview_context(project, address, query, span, now)
