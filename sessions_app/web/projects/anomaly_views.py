@@ -83,6 +83,7 @@ def _typed(odd: Rules) -> dict[str, object]:
 
 
 def _rows(form: OddForm, fired: FiredRules) -> list[tuple[str, str, bool, int]]:
-    """Code, words, whether it is on, and in how many runs it found something."""
+    """Code, words, whether it is on, and in how many runs it found something: the most first."""
     on = form["on"].value() or []
-    return [(code, words, code in on, fired.by_code.get(code, 0)) for code, words in RULES.items()]
+    rules = [(code, words, code in on, fired.by_code.get(code, 0)) for code, words in RULES.items()]
+    return sorted(rules, key=lambda rule: -rule[3])
