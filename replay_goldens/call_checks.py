@@ -12,6 +12,8 @@ from replay_goldens.trace import ToolUse, Trace
 from replay_goldens.values import NothingThere, short, value_at
 
 HOW = ("equals", "contains", "contains_any", "matches", "more_than", "less_than")
+OF_EACH = (*HOW, "not_contains")
+"""Of what has to hold each time."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class Arguments(Check):
 
     @classmethod
     def read(cls, fields: CheckFields) -> Arguments:
-        fields.refuse_others(("tool", "path", *HOW))
-        return cls(tool=fields.text("tool"), path=fields.optional_path(), comparison=read_comparison(fields, HOW))
+        fields.refuse_others(("tool", "path", *OF_EACH))
+        return cls(tool=fields.text("tool"), path=fields.optional_path(), comparison=read_comparison(fields, OF_EACH))
 
     @property
     def words(self) -> str:

@@ -6,7 +6,8 @@
     {"kind": "ends_within", "n"}                      {"kind": "cost_below", "usd"}
     {"kind": "no_value_of_other_user"}                {"kind": "no_write"}
 
-HOW is one of `equals`, `contains`, `contains_any`, `matches`, `more_than`, `less_than`.
+HOW is one of `equals`, `contains`, `contains_any`, `matches`, `more_than`, `less_than`; of arguments and of the output
+also `not_contains`.
 """
 
 from __future__ import annotations

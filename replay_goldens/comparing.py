@@ -50,6 +50,16 @@ def _contains(fields: CheckFields, name: str) -> Comparison:
     )
 
 
+def _not_contains(fields: CheckFields, name: str) -> Comparison:
+    wanted = fields.text(name)
+    return Comparison(
+        words=f"does not contain {_quoted(wanted)}",
+        holds=lambda value: not _has(value, wanted),
+        name=name,
+        value=wanted,
+    )
+
+
 def _contains_any(fields: CheckFields, name: str) -> Comparison:
     wanted = fields.texts(name)
     return Comparison(
@@ -79,6 +89,7 @@ def _less_than(fields: CheckFields, name: str) -> Comparison:
 _READERS: dict[str, Callable[[CheckFields, str], Comparison]] = {
     "equals": _equals,
     "contains": _contains,
+    "not_contains": _not_contains,
     "contains_any": _contains_any,
     "matches": _matches,
     "more_than": _more_than,

@@ -12,7 +12,7 @@ from replay_goldens.reading import CheckError, CheckFields
 from replay_goldens.trace import Trace
 from replay_goldens.values import NothingThere, short, value_at
 
-OF_TEXT = ("contains", "contains_any", "matches", "equals", "more_than", "less_than")
+OF_TEXT = ("contains", "contains_any", "not_contains", "matches", "equals", "more_than", "less_than")
 """The same, in the order in which answers are checked."""
 
 

@@ -72,6 +72,7 @@ HOLD_AND_FAIL = [
     ),
     ({"kind": "ends_within", "n": 5}, {"kind": "ends_within", "n": 4}),
     ({"kind": "output", "contains": "Done"}, {"kind": "output", "contains": "sorry"}),
+    ({"kind": "output", "not_contains": "sorry"}, {"kind": "output", "not_contains": "Done"}),
     (
         {"kind": "output", "contains_any": ["sorry", "done"]},
         {"kind": "output", "contains_any": ["sorry", "never"]},

@@ -65,6 +65,7 @@ def test_the_form_proposes_what_the_run_did(bob, bad):
 
     words = [row.proposal.words for row in page.context["rows"]]
     assert words == [
+        "find is called with user_id",
         "the answer contains",
         "steps until the end, at most",
         "calls of find, at most",
@@ -73,46 +74,101 @@ def test_the_form_proposes_what_the_run_did(bob, bad):
         "no tool that changes something is called",
         "no value of another user is revealed",
     ]
-    answered = page.context["rows"][4].typed
-    typed = ["Order #4421 is shipped.", "1", "1", "mine", answered, "", ""]
+    answered = page.context["rows"][5].typed
+    typed = ["u_1", "Order #4421 is shipped.", "1", "1", "mine", answered, "", ""]
     assert [row.typed for row in page.context["rows"]] == typed
-    assert not any(row.is_ticked for row in page.context["rows"])
+    ticked = [row.proposal.words for row in page.context["rows"] if row.is_ticked]
+    assert ticked == ["find is called with user_id", "no value of another user is revealed"], (
+        "what it shows to be wrong"
+    )
     assert answered == json.dumps(json.loads(answered)), "as it was recorded, not as Python spells it"
 
 
 def test_beside_each_check_stands_what_the_run_gives_ticked_or_not(bob, bad):
     page = bob.get(form_of(bad)).content.decode()
     part = bob.post(
-        form_of(bad), {"value_0": "Order #4398", "value_2": "0", "try": "1"}, headers={"hx-request": "true"}
+        form_of(bad), {"value_1": "Order #4398", "value_3": "0", "try": "1"}, headers={"hx-request": "true"}
     )
 
     def outcome_in(text, number):
         cell = text.partition(f'id="judged-{number}"')[2].partition(f'id="judged-{number + 1}"')[0]
         return next((word for word in ("passed", "failed") if word in cell), "")
 
-    assert [outcome_in(page, number) for number in (0, 2)] == ["passed", "passed"]
-    assert [outcome_in(part.content.decode(), number) for number in (0, 2)] == ["failed", "failed"]
-    assert 'id="judged-0" hx-swap-oob="true"' in " ".join(part.content.decode().split())
+    assert [outcome_in(page, number) for number in (1, 3)] == ["passed", "passed"]
+    assert [outcome_in(part.content.decode(), number) for number in (1, 3)] == ["failed", "failed"]
+    assert 'id="judged-1" hx-swap-oob="true"' in " ".join(part.content.decode().split())
     assert "it answered Order #4421 is shipped." in words_of(part)
+
+
+REJECTED = tool_step(tool_name="pay", arguments={"id": "LI-33"}, result={"status": "rejected"})
+NOTHING = tool_step(tool_name="search", arguments={"q": "pets"}, result=[])
+FAILED = tool_step(tool_name="render", result=None, error={"type": "OutOfMemory", "message": "no memory"})
+STRANGER = tool_step(tool_name="charge", arguments={"guest_id": "g_214"}, result={"status": "posted"})
+
+
+@pytest.mark.parametrize(
+    ("steps", "output", "fields", "ticked", "typed"),
+    [
+        ([REJECTED], "Invoice LI-33 has been paid.", {}, "the answer does not contain", "has been paid"),
+        ([NOTHING], "Yes, 2 dogs may stay. Ask us.", {}, "the answer does not contain", "Yes, 2 dogs may stay."),
+        ([NOTHING] * 3, "Nothing was found.", {}, "calls of search, at most", "1"),
+        ([FAILED], None, {"error": {"type": "OutOfMemory", "message": "no memory"}}, "the run gives an answer", ""),
+    ],
+)
+def test_a_run_that_went_wrong_proposes_what_may_not_happen_again(bob, shop, steps, output, fields, ticked, typed):
+    run = load_record(shop, run_id="wrong", session_id="chat", output=output, steps=steps, **fields)
+
+    page = bob.get(form_of(run))
+
+    rows = page.context["rows"]
+    assert [(row.proposal.words, row.typed, row.judged[0]) for row in rows if row.is_ticked] == [
+        (ticked, typed, "fail")
+    ]
+    assert f"This run went wrong: {run.anomalies[0]['message']}" in words_of(page)
+    demanded = {row.typed for row in rows if row.proposal.words == "the answer contains"}
+    assert demanded == ({output} if ticked.startswith("calls") else {""}), "the wrong answer is not demanded"
+
+
+def test_an_argument_that_went_wrong_may_not_be_sent_again(bob, shop):
+    run = load_record(shop, run_id="wrong", session_id="chat", output="Charged.", steps=[STRANGER])
+    run.anomalies = [{"code": "unnamed_id", "message": "charge acted on g_214, which nobody named", "steps": [1]}]
+    run.save()
+
+    ticked = [row for row in bob.get(form_of(run)).context["rows"] if row.is_ticked]
+
+    words = "charge is called with guest_id that does not contain"
+    assert [(row.proposal.words, row.typed, row.judged[0]) for row in ticked] == [(words, "g_214", "fail")]
+
+
+def test_a_golden_that_passes_on_the_run_that_went_wrong_is_warned_of_until_it_fails(bob, shop):
+    run = load_record(shop, run_id="wrong", session_id="chat", output="LI-33 has been paid.", steps=[REJECTED])
+    warning = "This run went wrong, and passes"
+
+    sent = ticks(bob, run, "steps until the end, at most")
+    passing = bob.post(form_of(run), {**sent, "try": "1"}, headers={"hx-request": "true"})
+
+    assert warning in words_of(passing)
+    assert warning not in words_of(bob.get(form_of(run)))
 
 
 def test_checks_of_single_calls_are_folded_unless_they_are_ticked(bob, bad):
     page = bob.get(form_of(bad))
     folded = [row.proposal.words for row in page.context["of_calls"]]
-    sent = ticks(bob, bad, "find is called with q")
+    sent = ticks(bob, bad, "find is called with q", "find is called with user_id")
 
     again = post(bob, bad, **sent, **{"try": "1"})
 
     assert folded == ["find is called with q", "an answer of find contains"]
     assert [row.proposal.words for row in again.context["of_calls"]] == ["an answer of find contains"]
-    assert again.content.decode().count('name="check"') == page.content.decode().count('name="check"') == 7
+    assert again.content.decode().count('name="check"') == page.content.decode().count('name="check"') == 8
 
 
 def test_only_the_first_line_of_an_answer_stands_in_its_field(bob, shop):
     run = run_of(shop, "long", "Two orders:\n#4398 and #4421")
     blank = run_of(shop, "blank", None)
 
-    assert [bob.get(form_of(each)).context["rows"][0].typed for each in (run, blank)] == ["Two orders:", ""]
+    rows = [row for each in (run, blank) for row in bob.get(form_of(each)).context["rows"]]
+    assert [row.typed for row in rows if row.proposal.words == "the answer contains"] == ["Two orders:", ""]
 
 
 def test_what_is_ticked_is_kept(bob, bad):
@@ -747,6 +803,7 @@ def test_a_fork_is_kept_as_what_it_produced_and_a_code_replay_as_what_it_replaye
     first = bob.get(links[1]).context["form"].initial
     assert first == {
         "mode": "code_and_tools", "agent": "new", "on_difference": "play_on", "name": "Repair of bad",
+        "description": "find was called without user_id",
     }  # fmt: skip
 
 

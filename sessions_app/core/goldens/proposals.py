@@ -56,10 +56,15 @@ def telling(found: list[Proposal], *, bad: Trace, good: Trace) -> set[int]:
 
 
 def _tells(proposal: Proposal, bad: Trace, good: Trace) -> bool:
+    return holds(proposal, bad) is False and holds(proposal, good) is True
+
+
+def holds(proposal: Proposal, trace: Trace) -> bool | None:
+    """None where it cannot be judged, or a person has to write its value first."""
     if proposal.member is not None and proposal.value is None:
-        return False
-    checks = read_checks([{**proposal.check, **({proposal.member: proposal.value} if proposal.member else {})}])
-    return all_passed(judge(checks, bad)) is False and all_passed(judge(checks, good)) is True
+        return None
+    written = {proposal.member: proposal.value} if proposal.member else {}
+    return all_passed(judge(read_checks([{**proposal.check, **written}]), trace))
 
 
 def _ends(trace: Trace) -> Iterator[Proposal]:
@@ -84,9 +89,9 @@ def _calls(trace: Trace) -> Iterator[Proposal]:
 def _of_calls(trace: Trace) -> Iterator[Proposal]:
     for tool in islice(dict.fromkeys(call.tool for call in trace.calls), MOST_OF_A_KIND):
         last = trace.calls_of(tool)[-1]
-        names = [name for name, value in _plain_members(last.arguments)][:MOST_OF_A_KIND]
+        names = [name for name, value in plain_members(last.arguments)][:MOST_OF_A_KIND]
         for name in names:
-            check = {"kind": "arguments", "tool": tool, "path": f"/{_escaped(name)}"}
+            check = {"kind": "arguments", "tool": tool, "path": f"/{escaped(name)}"}
             sent = last.arguments[name]
             yield Proposal(words=f"{tool} is called with {name}", check=check, member="equals", value=sent)
         said = None if last.result is None else as_text(last.result)
@@ -95,11 +100,15 @@ def _of_calls(trace: Trace) -> Iterator[Proposal]:
 
 def _contains(words: str, check: JsonObject, said: str | None) -> Proposal:
     """What was said stands in one line of a form, so the first of its lines."""
+    return Proposal(words=words, check=check, member="contains", value=first_line(said))
+
+
+def first_line(said: str | None) -> str | None:
     lines = (said or "").strip().splitlines()
-    return Proposal(words=words, check=check, member="contains", value=lines[0][:_LONGEST] if lines else None)
+    return lines[0][:_LONGEST] if lines else None
 
 
-def _plain_members(value: JsonValue) -> list[tuple[str, JsonValue]]:
+def plain_members(value: JsonValue) -> list[tuple[str, JsonValue]]:
     members = value.items() if isinstance(value, dict) else ()
     return [(name, item) for name, item in members if isinstance(item, (str, int, float, bool)) or item is None]
 
@@ -150,5 +159,5 @@ def _people(trace: Trace) -> Iterator[Proposal]:
         yield Proposal(words="no value of another user is revealed", check={"kind": "no_value_of_other_user"})
 
 
-def _escaped(name: str) -> str:
+def escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")

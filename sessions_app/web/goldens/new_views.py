@@ -20,8 +20,10 @@ from replay_goldens.trace import Trace
 from sessions_app.core.clipping import shortened
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.goldens.proposals import Proposal, proposals, proposals_of_fix, telling
+from sessions_app.core.goldens.counter_proposals import proposals_against
+from sessions_app.core.goldens.proposals import Proposal, proposals_of_fix, telling
 from sessions_app.core.goldens.traces import trace_of
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.mapping.load import load_run
@@ -109,6 +111,7 @@ def _tried(run: Run, checks: tuple[Check, ...]) -> dict[str, Any]:
     shown = columns[:MOST_COLUMNS]
     outcomes = [column.outcome for column in columns]
     sides = {"fails": outcomes.count("fail"), "passes": outcomes.count("pass")}
+    sides |= {"passes_on_wrong": first.outcome == "pass" and bool(_wrong(run))}
     return {"columns": shown, "checks": by_check(checks, shown), **sides}
 
 
@@ -135,7 +138,9 @@ def _of_golden(golden: Golden) -> list[Proposal]:
 
 def _named(run: Run, fix: Fix | None, replaced: Golden | None) -> dict[str, str]:
     if replaced is None:
-        return {"name": fix.name if fix else shortened(run.input_preview or "", 80)}
+        wrong = _wrong(fix.bad if fix else run)
+        name = fix.name if fix else shortened(run.input_preview or "", 80)
+        return {"name": name, "description": wrong[0].message if wrong else ""}
     words = {name: getattr(replaced, name) for name in ("name", "description", "expected_outcome")}
     return words | {"mode": "code_and_tools"}
 
@@ -166,11 +171,16 @@ def _proposals(run: Run, fix: Fix | None) -> tuple[list[Proposal], set[int]]:
     if fix is None:
         recorded = load_run(run)
         trace, good = trace_of(recorded), _good_twin(run)
-        found = proposals(recorded, trace)
-        return found, telling(found, bad=trace, good=good) if good else set()
+        found, against = proposals_against(recorded, trace, _wrong(run))
+        return found, (telling(found, bad=trace, good=good) if good else set()) or against
     good_run, scene = load_run(fix.good), load_run(run)
     bad = trace_of(load_run(fix.bad), scene=scene)
     return proposals_of_fix(good_run, trace_of(good_run, scene=scene), bad=bad)
+
+
+def _wrong(run: Run) -> list[Anomaly]:
+    """What went wrong in a run, the foremost first."""
+    return [anomaly for anomaly in map(Anomaly.from_json, run.anomalies) if anomaly.is_doubt]
 
 
 def _good_twin(run: Run) -> Trace | None:
@@ -249,6 +259,7 @@ def _page(
         "session_address": place.session_address(project),
         "action": f"?{urlencode(_asked(request, place.run))}",
         "fix": draft.fix,
+        "wrong": None if draft.fix else next(iter(_wrong(place.run)), None),
         "form": draft.form,
         "rows": draft.rows,
         "of_calls": [row for row in draft.rows if row.is_of_one_call],

@@ -44,6 +44,15 @@ _UNDER_WAY = re.compile(
 """What is true of a thing that is not over yet."""
 
 
+def claim_of_success(text: str) -> str | None:
+    """The words that say that it was done: `has been paid`."""
+    found = _CLAIM.search(text)
+    return found[0].strip(" .!\n") if found else None
+
+
+_CLAIM = re.compile(rf"(?:\w+ )?(?:{_DONE.pattern})", re.IGNORECASE)
+
+
 def refusals_unsaid(run: Run) -> Iterator[tuple[Step, str]]:
     """Steps of tools that do something and were refused, with the word for it. Not where the answer names the state or
     denies anything, and not where the same tool did it in the end; a tool that looks up tells of somebody else's
