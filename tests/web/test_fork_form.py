@@ -406,6 +406,13 @@ def test_checking_says_the_fork_in_a_sentence_and_queues_nothing(bob, run):
     assert not Replay.objects.exists()
 
 
+@pytest.mark.parametrize(("step", "stops"), [(2, 3), (3, 3)])
+def test_the_form_says_where_an_edit_stops_before_it_is_checked(bob, run, step, stops):
+    ahead = match(r'id="fork-check" aria-live="polite">(.*?)</div>', page_of(bob, run, step))
+
+    assert f"Stops at step {stops}: what the model answers is not known." in ahead
+
+
 def test_a_draft_is_there_again_until_it_is_queued(bob, run):
     post(bob, run, 2, use_result="on", result="drafted", expect_kind="magic")
 
@@ -599,7 +606,7 @@ def test_calls_that_no_fork_asks_for_are_not_counted(shop, bob):
 
 
 def later_in(page):
-    return " ".join(re.sub(r"<[^>]+>", "", match(r'class="fork-later">(.*?)</p>', page)).split())
+    return " ".join(re.sub(r"<[^>]+>", "", match(r'class="fork-later soft">(.*?)</p>', page)).split())
 
 
 def test_tools_are_named_with_their_kind(shop, bob):

@@ -188,6 +188,24 @@ def test_viewers_are_not_asked(shop, run):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_where_it_stops_follows_what_is_written_and_stands_before_the_button(page, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    make_user("bob", shop)
+    arrive(page, f"{live_server.url}/p/shop/s/{run.session.session_id}?step=2&what_if=form")
+    told = page.locator("#foretold")
+    expect(told).to_contain_text("Stops at step 3")
+
+    page.locator("#in-result").fill("[]")
+    page.locator("#in-answer_text").fill("Nothing was found.")
+    page.keyboard.press("Tab")
+
+    expect(told).to_contain_text("The run ends at step 3: an answer without tool calls is its outcome.")
+    expect(page.locator("#in-answer_text")).to_have_value("Nothing was found.")
+    inputs = page.locator("#what-if :is(textarea, select, summary, [type=submit]):visible")
+    assert inputs.last.inner_text().startswith("Run it")
+
+
+@pytest.mark.django_db(transaction=True)
 def test_by_keys_it_takes_three_actions(page, live_server, shop):
     run = load_example(shop, "cancel_bug")
     make_user("bob", shop)

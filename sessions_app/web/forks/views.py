@@ -19,7 +19,7 @@ from sessions_app.web.forks.desk import Desk, desk_of
 from sessions_app.web.forks.drafts import draft_of, drop_draft, keep_draft
 from sessions_app.web.forks.form import NAMES, initial, message_input, result_input
 from sessions_app.web.forks.inputs import TOP, Refused, Typed, text_of
-from sessions_app.web.forks.page import forks_in_words, form_context, outlook_context
+from sessions_app.web.forks.page import foretold, forks_in_words, form_context, outlook_context
 from sessions_app.web.forks.recorded import Recorded
 from sessions_app.web.forks.sampling import live_context
 from sessions_app.web.form_keys import form_token
@@ -144,12 +144,22 @@ def _render(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) 
         **form_context(NAMES, shown.typed, shown.errors, recorded),
         **outlook_context(desk.parent, desk.row, is_sampling=live["is_sampling"], has_live_model="live_asked" in live),
         **live,
-        **shown.order_words,
+        **(shown.order_words or {"foretold": _foretold(desk, recorded, shown)}),
         "fork_request": desk.address_of(recorded.request.row.index) if recorded.request.row else "",
         "note": shown.note,
         "token": form_token(request),
     }
     return render(request, "forks/fork.html", context, status=shown.status)
+
+
+def _foretold(desk: Desk, recorded: Recorded, shown: Shown) -> list[str]:
+    """Of a form that was not checked: where an edit of what fits the step would stop."""
+    if shown.errors:
+        return []
+    uses = {"use_result": "on"} if desk.row.kind == "tool" else {"use_instructions": "on"}
+    forks = wanted_forks({**shown.typed, **uses}, recorded)
+    told = None if errors_of(forks) else foretold(desk.parent, forks[0].reading.order, is_edited=False)
+    return [told.words] if told else []
 
 
 def _frame(request: HttpRequest, desk: Desk) -> dict[str, Any]:
