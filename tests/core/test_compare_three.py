@@ -83,9 +83,9 @@ def test_a_difference_inside_a_changed_field_is_not_taken_for_equal():
     whole, part = values_of(a, b, c, 0)
 
     assert (whole.path, whole.third, whole.differs) == ("result.n", MISSING, (True, True))
-    assert whole.note == "the third differs at result.n.x"
+    assert whole.note == "C differs in tool answer, n.x"
     assert (part.path, part.right, part.third, part.differs) == ("result.n.x", MISSING, 9, (True, True))
-    assert part.note == "the right differs at result.n"
+    assert part.note == "B differs in tool answer, n"
 
 
 def test_facts_that_differ_in_one_run_are_joined_by_name():

@@ -1,11 +1,14 @@
 """A third run on the diff page: recorded, reproduced, forked."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
+from sessions_app.models import Replay
 from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, make_project, match
-from tests.web.records import load_record, tool_step
+from tests.web.records import load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
 
@@ -171,3 +174,35 @@ def test_the_third_run_goes_by_its_own_letter_and_says_where_it_waits(trio, shop
     assert "; C calls other(9), and stops there" in page
     assert "; C stopped at step 2, without an answer" in page
     assert "no such step in C" not in page
+
+
+def test_what_a_run_did_not_capture_is_said_and_not_taken_for_absent(shop, bob):
+    whole = model_step(response={"kind": "response", "parts": [{"part_kind": "text", "content": "yes"}]})
+    other = model_step(response={"kind": "response", "parts": [{"part_kind": "text", "content": "no"}]})
+    bare = {name: value for name, value in whole.items() if name != "response"}
+    for run_id, step in (("a", whole), ("b", bare), ("c", other)):
+        load_record(shop, run_id=run_id, session_id=run_id, output="done", steps=[step])
+
+    (row,) = rows_of(diff_of(bob, "a", "b", third="c"))
+
+    assert "not captured in B, so not comparable: answer" in row
+    assert match(r'side-name">B</span><span class="recorded">(.*?)</div>', row).startswith(
+        '<span class="none">not capt'
+    )
+    assert "absent" not in row
+    assert "parts[0]" not in " ".join(re.findall(r">([^<]+)<", row))
+
+
+def test_where_a_run_stopped_it_lacks_nothing_and_columns_say_what_made_the_runs(shop, bob):
+    parent = load_record(shop, run_id="a", session_id="a", steps=[tool_step(result={"n": 1})])
+    forked = {"status": "cut_off", "output": None, "steps": [tool_step(result=None, source="unknown")]}
+    made = load_record(shop, run_id="b", session_id="b", **forked)
+    known = {"project": shop, "run": parent, "content": parent.content, "state": "done"}
+    Replay.objects.create(**known, number=3, mode="fork", order={"at_step": 1}, produced_run=made)
+
+    page = diff_of(bob, "a", "b", third="a")
+
+    assert '<span class="side-made">fork #3</span>' in page
+    assert "Diff with fork #3 and another run" in page
+    assert "none: it stopped" in page
+    assert "not captured in B" not in page

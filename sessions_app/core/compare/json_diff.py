@@ -54,6 +54,13 @@ class Difference:
     status: DifferenceStatus
     note: str | None = None
 
+    @property
+    def uncaptured_on(self) -> str | None:
+        """The side that did not capture the field, where that is all that is known."""
+        begin = "not captured on the "
+        said = self.note or ""
+        return said.removeprefix(begin) if self.status == "not_comparable" and said.startswith(begin) else None
+
 
 @dataclass(kw_only=True, slots=True)
 class Tally:

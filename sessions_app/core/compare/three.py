@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.compare.facts import Fact
+from sessions_app.core.compare.field_words import field_words
 from sessions_app.core.compare.json_diff import MISSING, Difference
 from sessions_app.core.compare.runs import StepPair
 from sessions_app.core.payload import JsonValue
@@ -41,6 +42,10 @@ class ThreeValues:
     differs: tuple[bool, bool]
     """Whether the right, and the third, differ from the left here."""
     note: str | None = None
+    uncaptured: str = ""
+    """Letters of the runs that did not capture it, or what it stands in."""
+    is_told: bool = True
+    """Whether one of the runs holds something else, and none merely lacks it."""
 
 
 def join_steps(second: Sequence[StepPair], third: Sequence[StepPair]) -> list[Trio]:
@@ -95,12 +100,17 @@ def join_differences(second: Sequence[Difference], third: Sequence[Difference]) 
         yield _values(other.path, None, other, inside=_touching(other.path, second))
 
 
-def _values(path: str, second: Difference | None, third: Difference | None, *, inside: str | None) -> ThreeValues:
+def _values(
+    path: str, second: Difference | None, third: Difference | None, *, inside: Difference | None
+) -> ThreeValues:
     """`inside` is where the other run differs, above or below the path: it is told, and not taken for equal."""
     one = second or third
     assert one is not None
-    notes = [each.note for each in (second, third) if each and each.note]
-    notes += [f"{'the third' if second else 'the right'} differs at {inside}"] if inside else []
+    sides = (("B", second or inside), ("C", third or inside))
+    lacking = [_lacking(letter, each) for letter, each in sides if each]
+    notes = [each.note for each in (second, third) if each and each.note and not each.uncaptured_on]
+    if inside and not inside.uncaptured_on:
+        notes.append(f"{'C' if second else 'B'} differs in {field_words(inside.path)}")
     return ThreeValues(
         path=path,
         left=one.left,
@@ -108,12 +118,20 @@ def _values(path: str, second: Difference | None, third: Difference | None, *, i
         third=third.right if third else MISSING if inside else one.left,
         differs=(second is not None or inside is not None, third is not None or inside is not None),
         note="; ".join(dict.fromkeys(notes)) or None,
+        uncaptured="".join(dict.fromkeys(lacking)),
+        is_told=any(each is not None and not each.uncaptured_on for each in (second, third)),
     )
 
 
-def _touching(path: str, differences: Sequence[Difference]) -> str | None:
-    """The path of a difference that lies above or below this one."""
-    return next((each.path for each in differences if _is_within(each.path, path) or _is_within(path, each.path)), None)
+def _lacking(letter: str, found: Difference) -> str:
+    """Letter of the run that did not capture it; `letter` is the one beside A."""
+    side = found.uncaptured_on
+    return letter if side == "right" else "A" if side == "left" else ""
+
+
+def _touching(path: str, differences: Sequence[Difference]) -> Difference | None:
+    """A difference that lies above or below this path."""
+    return next((each for each in differences if _is_within(each.path, path) or _is_within(path, each.path)), None)
 
 
 def _is_within(inner: str, outer: str) -> bool:

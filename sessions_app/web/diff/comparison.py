@@ -452,9 +452,7 @@ def _tools(pair: StepPair) -> Tools:
 
 def _uncaptured_in(found: Difference) -> str:
     """Letter of the run that did not capture the field."""
-    if found.status != "not_comparable" or not (found.note or "").startswith("not captured on the "):
-        return ""
-    return "A" if (found.note or "").endswith("left") else "B"
+    return {"left": "A", "right": "B"}.get(found.uncaptured_on or "", "")
 
 
 def _uncaptured(pair: StepPair) -> tuple[tuple[str, tuple[str, ...]], ...]:

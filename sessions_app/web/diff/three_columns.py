@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -11,7 +11,7 @@ from sessions_app.core.compare.field_words import field_words, tool_names, tool_
 from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.compare.renaming import of_questions
 from sessions_app.core.compare.runs import Comparison, StepPair
-from sessions_app.core.compare.summary import summary
+from sessions_app.core.compare.summary import stop_words, summary
 from sessions_app.core.compare.three import ThreeValues, Trio, join_differences, join_facts, join_steps
 from sessions_app.core.payload import JsonValue
 from sessions_app.web.diff.comparison import FIELDS, ROWS, Chosen, Side, absent_words, side_of
@@ -42,7 +42,8 @@ class Column:
 
     letter: str
     bits: tuple[Bit, ...]
-    is_missing: bool
+    missing: str
+    """Why it holds nothing; empty where it holds something."""
     differs: bool
 
 
@@ -56,6 +57,8 @@ class ShownTrio:
     words: tuple[str, ...]
     """What of B and C is not as in A."""
     fields: tuple[ThreeField, ...]
+    uncaptured: tuple[tuple[str, tuple[str, ...]], ...]
+    """Letter of a run, and what of this step it did not capture."""
     more_fields: int
     follows: tuple[FollowingFields, ...]
     of_question: tuple[ThreeField, ...]
@@ -110,7 +113,9 @@ def shown_three(second: Comparison, third: Comparison, chosen: Chosen) -> ShownT
     rows = [row for row in _rows(trios) if not (chosen.only_changes and row.is_same)]
     start = _start(rows, chosen)
     tools = tool_names_of(second.left)
-    facts = [_field(values, tools) for _, found in join_facts(second.facts, third.facts) for values in found]
+    stopped = "".join(letter for letter, run in zip("ABC", told.runs, strict=True) if stop_words(run))
+    joined = [values for _, found in join_facts(second.facts, third.facts) for values in found]
+    facts = [_field(values, tools, stopped) for values in joined]
     changed = [row.number for row in rows if not row.is_same]
     return ShownThree(
         rows=tuple(_drawn(row, told) for row in rows[start : start + ROWS]),
@@ -213,23 +218,34 @@ def _trio(number: int, told: _Told) -> ShownTrio:
     trio = told.trios[number]
     of_question, again = told.split(number)
     own = again.pop(None, [])
+    stopped = "".join(l for l, step in zip("ABC", trio.steps, strict=True) if step and step.source == "unknown")
+    shown = [values for values in own if values.is_told]
+    tools = tool_names(trio.steps[0])
     return ShownTrio(
         number=number,
         sides=tuple(
             (letter, side_of(step), "" if step else told.absent(number, place))
             for place, (letter, step) in enumerate(zip("ABC", trio.steps, strict=True))
         ),
-        of_question=tuple(_field(values, tool_names(trio.steps[0])) for values in of_question[:FIELDS]),
+        of_question=tuple(_field(values, tools, stopped) for values in of_question[:FIELDS]),
         words=tuple(_words(trio)),
-        fields=tuple(_field(values, tool_names(trio.steps[0])) for values in own[:FIELDS]),
-        more_fields=max(0, len(own) - FIELDS),
+        fields=tuple(_field(values, tools, stopped) for values in shown[:FIELDS]),
+        uncaptured=tuple(_uncaptured(own, stopped)),
+        more_fields=max(0, len(shown) - FIELDS),
         follows=tuple(_follows(cause, told.trios[cause], found) for cause, found in again.items() if cause is not None),
     )
 
 
+def _uncaptured(own: list[ThreeValues], stopped: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Of a run that stopped at the step nothing could be captured."""
+    bare = [values for values in own if not values.is_told]
+    for letter in sorted(set("".join(values.uncaptured for values in bare)) - set(stopped)):
+        yield letter, tuple(field_words(values.path) for values in bare if letter in values.uncaptured)
+
+
 def _follows(cause: int, trio: Trio, found: list[ThreeValues]) -> FollowingFields:
     letter, step = next((letter, step) for letter, step in zip("ABC", trio.steps, strict=True) if step is not None)
-    fields = tuple(_field(values, tool_names(trio.steps[0])) for values in found[:FIELDS])
+    fields = tuple(_field(values, tool_names(trio.steps[0]), "") for values in found[:FIELDS])
     return FollowingFields(row=cause, step=f"{letter} {step.index}", fields=fields, count=len(found))
 
 
@@ -238,22 +254,24 @@ def _words(trio: Trio) -> list[str]:
     return [_STATUS[pair.status].format(letter) for letter, pair in pairs if pair and pair.status != "same"]
 
 
-def _field(values: ThreeValues, tools: Sequence[str]) -> ThreeField:
+def _field(values: ThreeValues, tools: Sequence[str], stopped: str) -> ThreeField:
+    """`stopped` are the letters of runs that came to an end there without an answer."""
     right, third = values.right, values.third
     beside_right = field_of(values.path, values.left, right) if values.differs[0] else None
     beside_third = field_of(values.path, values.left, third) if values.differs[1] else None
-    left = Column(letter="A", bits=_plain(values.left), is_missing=values.left is MISSING, differs=False)
+
+    def column(letter: str, value: JsonValue, beside: Field | None = None) -> Column:
+        lacking = "not captured" if letter in values.uncaptured else "absent"
+        missing = "" if value is not MISSING else "none: it stopped" if letter in stopped else lacking
+        bits = _plain(value) if beside is None else beside.right
+        return Column(letter=letter, bits=bits, missing=missing, differs=beside is not None)
+
     return ThreeField(
         path=values.path,
         words=field_words(values.path, tools),
-        columns=(left, _column("B", right, beside_right), _column("C", third, beside_third)),
+        columns=(column("A", values.left), column("B", right, beside_right), column("C", third, beside_third)),
         note=values.note or "",
     )
-
-
-def _column(letter: str, value: JsonValue, beside: Field | None) -> Column:
-    bits = _plain(value) if beside is None else beside.right
-    return Column(letter=letter, bits=bits, is_missing=value is MISSING, differs=beside is not None)
 
 
 def _plain(value: JsonValue) -> tuple[Bit, ...]:

@@ -70,7 +70,9 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
 def _relation(left: Run, right: Run, third: Run | None) -> str:
     """What the second run is to the first."""
     if third is not None:
-        return "two other runs"
+        made = [getattr(run, "produced_by", None) for run in (right, third)]
+        names = [f"{each.kind} #{each.number}" if each else "another run" for each in made]
+        return " and ".join(names) if any(made) else "two other runs"
     if right.parent_run_id == left.run_id:
         return "its fork" if right.origin == "fork" else "its replay"
     if left.parent_run_id == right.run_id:
@@ -87,6 +89,7 @@ def _third(
     lines = [f"{words}.", *ticket_lines(comparison, summary(comparison)), *ticket_lines(beside, told, letter="C")]
     return {
         "third_link": run_address(third, project),
+        "third_made_by": getattr(third, "produced_by", None),
         "third_told": told,
         "ticket": _ticket(request, lines),
         "three_words": words,
