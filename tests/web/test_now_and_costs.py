@@ -402,6 +402,19 @@ def test_one_click_takes_the_list_price_of_a_model_and_stays_on_the_page(bob, sh
     assert [(price.model, price.input_price) for price in ModelPrice.objects.all()] == [("gpt-4o", Decimal("2.5"))]
 
 
+def test_a_list_price_is_offered_with_its_amount_and_only_where_one_is_known(bob, shop):
+    for run_id, model in (("r1", "gpt-4o"), ("r2", "gpt-4o-mini"), ("r3", "own-model-7")):
+        send(shop, run_id, model_step(model))
+
+    page = " ".join(bob.get("/p/shop/costs").content.decode().split())
+
+    assert page.count("Use list price ") == 2
+    assert "$2.50 in, $10.00 out per M" in page
+    assert page.count("Set a price") == 3
+    bob.post("/p/shop/settings/prices/list", {"model": ["gpt-4o", "gpt-4o-mini", "own-model-7"]})
+    assert sorted(price.model for price in ModelPrice.objects.all()) == ["gpt-4o", "gpt-4o-mini"]
+
+
 def test_a_model_without_a_known_list_price_leads_to_the_form(bob, shop):
     answer = bob.post("/p/shop/settings/prices/list", {"model": "own-model-7"}, follow=True)
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from sessions_app.core.cost_figures import CostFigures, bar_length
 from sessions_app.core.pricing import Cost
 from sessions_app.models import Run
+from sessions_app.services.prices import ListPrice
 
 WIDTH, HEIGHT = 1200, 120
 COLOURS = 6
@@ -25,6 +26,8 @@ class Series:
     cost: Cost
     percent: Decimal
     """Of what is compared: dollars, or tokens where nothing has a price."""
+    list_price: ListPrice | None = None
+    """Offered where the model has no price and a public one is known."""
 
     @property
     def colour(self) -> int:

@@ -19,7 +19,7 @@ from sessions_app.queries.costs import costs_of
 from sessions_app.queries.prices import list_of, prices_of
 from sessions_app.queries.sessions import Span
 from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs
-from sessions_app.services.prices import list_price
+from sessions_app.services.prices import ListPrice, list_price
 from sessions_app.templatetags.money import dollars
 from sessions_app.templatetags.recorded import visible
 from sessions_app.web.access import project_page
@@ -84,17 +84,23 @@ def _offered(model: str) -> dict[str, Any]:
 @require_POST
 @project_page("admin")
 def take_list_price(request: HttpRequest, project: Project) -> HttpResponse:
-    """One click on the page of costs; a model without a known list price leads to the form."""
-    model = request.POST.get("model", "").replace("\x00", "")[:200]
-    found = list_price(model) if model else None
-    if found is None:
-        return redirect(f"{reverse('prices', args=[project.slug])}?{urlencode({'model': model})}")
-    amounts = {"input_price": found.input_price, "output_price": found.output_price}
-    ModelPrice.objects.update_or_create(project=project, model=model, since=None, defaults=amounts)
-    priced = f"{dollars(found.input_price)} in and {dollars(found.output_price)} out per million tokens"
-    source = f"as listed in {found.source}. Check it against your contract."
-    messages.info(request, f"{visible(model)} now costs {priced}, {source}")
+    """One click on the page of costs; one model without a known list price leads to the form."""
+    models = [model.replace("\x00", "")[:200] for model in request.POST.getlist("model")]
+    found = {model: listed for model in models if (listed := list_price(model))}
+    if not found:
+        return redirect(f"{reverse('prices', args=[project.slug])}?{urlencode({'model': models[0] if models else ''})}")
+    for model, listed in found.items():
+        amounts = {"input_price": listed.input_price, "output_price": listed.output_price}
+        ModelPrice.objects.update_or_create(project=project, model=model, since=None, defaults=amounts)
+    messages.info(request, _taken(found))
     return redirect(f"{reverse('costs', args=[project.slug])}?{request.GET.urlencode()}".rstrip("?"))
+
+
+def _taken(found: dict[str, ListPrice]) -> str:
+    (model, listed), *others = found.items()
+    priced = f"{dollars(listed.input_price)} in and {dollars(listed.output_price)} out per million tokens"
+    costs = f"{len(found)} models are priced now" if others else f"{visible(model)} now costs {priced}"
+    return f"{costs}, as listed in {listed.source}. Check it against your contract."
 
 
 @require_POST
