@@ -73,14 +73,14 @@ def test_eleven_tool_calls_are_many_and_ten_are_not():
 
 
 @pytest.mark.parametrize(
-    ("last", "level"),
-    [(tool(arguments={"page": 11}), "info"), (tool(arguments={"page": 0}), "warning"), (tool(error=FAILED), "info")],
+    "last",
+    [tool(arguments={"page": 11}), tool(arguments={"page": 0}), tool(error=FAILED)],
     ids=["all others", "one again", "one failed"],
 )
-def test_many_calls_are_a_note_where_none_was_made_again_without_a_reason(last, level):
+def test_many_calls_are_a_note(last):
     run = make_run(model(), *calls(10), last)
 
-    assert [a.level for a in find_anomalies(run) if a.code == "many_tool_calls"] == [level]
+    assert [a.level for a in find_anomalies(run) if a.code == "many_tool_calls"] == ["info"]
 
 
 def test_the_number_of_calls_is_told_last():
@@ -168,6 +168,37 @@ def test_a_call_that_was_answered_or_does_something_is_not_polled(steps):
     assert [steps for _, steps in found("duplicate_call", make_run(*steps, model()))] == [(2, 4), (2, 6)]
 
 
+def looks(*answers: object, name: str = "resolve", wait: str = "sleep", took: float = 40.0) -> Run:
+    """Each of them behind a call that lets 30 seconds pass."""
+    pause = tool(wait, {"seconds": 30}, {"slept": 30}, duration_ms=took)
+    steps = [step for answer in answers for step in (tool(name, {"host": "mx"}, answer), pause)]
+    return make_run(*steps, model(), output=payload("The run looked until it was over."))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        looks({"answers": []}, {"answers": []}, {"answers": ["10.0.0.1"]}),
+        looks({"answers": []}, {"answers": []}, {"answers": []}),
+        looks("up", "up", "up", name="get_host"),
+        looks("no", "no", "yes", wait="tea_time", took=30_000.0),
+    ],
+    ids=["until it is there", "still nothing", "a look-up", "a wait by its length"],
+)
+def test_a_call_that_is_made_again_after_a_wait_is_polled(run):
+    assert [(a.code, a.steps) for a in find_anomalies(run)] == [("asked_again", (1, 3, 5))]
+    assert "polled 3 ×" in story(run)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [looks(*["charged"] * 3, name="charge_card"), looks({"answers": []}, {"answers": []}, wait="tea_time")],
+    ids=["a call that does something", "no wait between"],
+)
+def test_a_wait_is_no_reason_to_do_something_again(run):
+    assert "duplicate_call" in [a.code for a in find_anomalies(run) if a.level == "warning"]
+
+
 CART = {"cart": "c_5"}
 
 
@@ -232,7 +263,7 @@ def test_empty_result_that_is_asked_for_again_is_found(value):
     empty = Payload.of_json(value) if value is None else payload(value)
     asked = payload({"q": "x"})
     first = ToolCall(tool_name="search", arguments=asked, result=empty)
-    run = make_run(model(), make_step("search", first, {}), model(), tool("search", {"q": "x"}))
+    run = make_run(model(), make_step("search", first, {}), model(), tool("search", {"q": "x"}, []))
 
     assert found("empty_result_retried", run) == [("Empty result retried: search", (2, 4))]
 
@@ -246,6 +277,12 @@ def test_empty_result_asked_for_otherwise_is_no_retry():
     run = make_run(model(), tool(arguments={"q": "x"}, result=[]), tool(arguments={"q": "y"}))
 
     assert found("empty_result_retried", run) == []
+
+
+def test_a_retry_that_found_something_is_in_order():
+    looks = [tool("search", {"q": "x"}, result) for result in ([], [], ["a"])]
+
+    assert found("empty_result_retried", make_run(model(), *looks)) == []
 
 
 def test_empty_last_result_is_no_retry():

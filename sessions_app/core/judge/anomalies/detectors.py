@@ -96,14 +96,15 @@ DETECTORS: tuple[Detector, ...] = (
 
 
 RULES: dict[str, str] = {
-    "many_tool_calls": "The run made more tool calls than this; a note where none was made again without a reason.",
+    "many_tool_calls": "The run made more tool calls than this; a note.",
     "duplicate_call": "A tool was called again with the same arguments; "
     "a note where the call before had failed, or the question or the answer speaks of each.",
     "done_twice": "A call was made again after it had failed, and a list that was read later holds what both did.",
     "asked_again": "A call that reads was made again, and its answer had changed or had been unfinished; a note.",
     "error_words": "The answer holds one of these words; a note.",
     "no_answer": "The run ended without an answer.",
-    "empty_result_retried": "A call that found nothing was made again with the same arguments.",
+    "empty_result_retried": "A call that found nothing was made again with the same arguments, "
+    "without a wait, and found nothing again.",
     "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
     "answer_cut": "A model's answer was cut off at its limit of tokens, and was used as if it were whole.",
     "refusal_unsaid": "A tool answered that it refused, and the answer speaks of success.",

@@ -9,8 +9,10 @@ from itertools import islice, pairwise
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
 from sessions_app.core.judge.anomalies.answer_words import SAYS_NOTHING, SENTENCE, answer_of, is_named, owns_up
+from sessions_app.core.judge.anomalies.waits import waited_between
 from sessions_app.core.judge.reading import (
     argument_key,
+    ended_in_error,
     first_requests,
     has_answer,
     join_words,
@@ -29,15 +31,20 @@ COUNT_KEYS = frozenset({"count", "total", "total_count", "hits", "matches"})
 
 
 def empty_result_retried(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """Not where the run waited before it looked again, or found something in the end."""
     same: dict[tuple[str, bytes], list[tuple[Step, ToolCall]]] = defaultdict(list)
     for step, call in own_tools(run):
         same[call.tool_name, argument_key(call)].append((step, call))
     for (name, _), calls in same.items():
         retried = [pair for pair in pairwise(calls) if is_empty_answer(pair[0][1])]
-        if retried:
+        if retried and not _found_something(*calls[-1]) and not waited_between(run, [step.index for step, _ in calls]):
             steps = dict.fromkeys(step.index for pair in retried for step, _ in pair)
             message = f"Empty result retried: {name}"
             yield Anomaly(code="empty_result_retried", message=message, steps=tuple(steps))
+
+
+def _found_something(step: Step, call: ToolCall) -> bool:
+    return call.result is not None and not is_empty_answer(call) and not ended_in_error(step)
 
 
 def is_empty_answer(call: ToolCall) -> bool:

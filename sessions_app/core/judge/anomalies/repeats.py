@@ -13,7 +13,9 @@ from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import answer_of, question_of
 from sessions_app.core.judge.anomalies.cut_json import answer_texts, is_cut_json
 from sessions_app.core.judge.anomalies.lookups import looks_up
+from sessions_app.core.judge.anomalies.nothing_found import is_empty_answer
 from sessions_app.core.judge.anomalies.told_states import is_unfinished, told_states
+from sessions_app.core.judge.anomalies.waits import only_waits, waited_between
 from sessions_app.core.judge.reading import (
     TIMES,
     argument_key,
@@ -31,13 +33,10 @@ from sessions_app.core.shared_values import once_each
 
 
 def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """Of the run as a whole, so at no step. A mere note where no call was made again without a reason: there was much
-    to do."""
+    """Of the run as a whole, so at no step; there may just have been much to do."""
     calls = calls_made(run)
     if len(calls) > rules.max_tool_calls:
-        is_plain = not any(repeated.without_reason for repeated in repeated_calls(run))
-        message = f"High tool call count: {len(calls)}"
-        yield Anomaly(code="many_tool_calls", message=message, level="info" if is_plain else "warning")
+        yield Anomaly(code="many_tool_calls", message=f"High tool call count: {len(calls)}", level="info")
 
 
 def duplicate_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
@@ -96,7 +95,8 @@ def _made_in_words(repeated: RepeatedCall) -> str:
 def repeated_calls(run: Run) -> list[RepeatedCall]:
     same: dict[tuple[str, bytes], list[Made]] = defaultdict(list)
     for step, call in calls_made(run):
-        same[call.tool_name, argument_key(call)].append((step, call))
+        if step is None or not only_waits(run.steps[step - 1], call):
+            same[call.tool_name, argument_key(call)].append((step, call))
     again = [calls for calls in same.values() if len(calls) > 1]
     changes = _Changes(run) if again else None
     found = (_repeated(run, changes.not_read_anew(calls)) for calls in again if changes)
@@ -133,7 +133,7 @@ class _Changes:
         self._any: list[int] = []
         self._of: dict[str, list[int]] = defaultdict(list)
         for step, call in own_tools(run):
-            if not looks_up(step, call) and not ended_in_error(step):
+            if not looks_up(step, call) and not ended_in_error(step) and not only_waits(step, call):
                 self._any.append(step.index)
                 for value in _values(call):
                     self._of[value].append(step.index)
@@ -169,16 +169,17 @@ def _values(call: ToolCall) -> set[str]:
 
 
 def _is_polled(run: Run, made: list[Made]) -> bool:
-    """A call that changes nothing, and whose answers changed or said that something is not over yet. One that gives a
-    new id each time has made something each time."""
+    """A call that changes nothing, whose answers changed or said that something is not over yet, or before which the
+    run waited. One that gives a new id each time has made something each time."""
     answered = [(run.steps[at - 1], call) for at, call in made if at is not None and call.result is not None]
     went_well = [(step, call) for step, call in answered if not ended_in_error(step)]
     if len(answered) < len(made) or len(went_well) < 2 or any(_is_cut(*pair) for pair in answered):
         return False
-    calls = [call for _, call in went_well]
+    calls, waited = [call for _, call in went_well], waited_between(run, [step.index for step, _ in went_well])
     if all(looks_up(step, call) for step, call in went_well):
-        return _has_changed(calls) or all(map(_is_open, calls[:-1]))
-    return _has_changed(calls) and not _makes_something(went_well)
+        return waited or _has_changed(calls) or all(map(_is_open, calls[:-1]))
+    is_asked_again = _has_changed(calls) or (waited and all(map(is_empty_answer, calls)))
+    return is_asked_again and not _makes_something(went_well)
 
 
 def _is_cut(step: Step, call: ToolCall) -> bool:
