@@ -101,6 +101,92 @@ def test_nobody_found_is_swallowed_where_the_answer_tells_something_else(run: Ru
 # --- for whom ----------------------------------------------------------------------------------
 
 
+def reserved(name: str = "reserve_shop", *, slug: str = "lune", status: int = 404) -> Run:
+    nobody, shop = {"status": status, "error": "not_found"}, {"slug": slug}
+    made = [call("get_shop", {"slug": "lune"}, nobody), call(name, shop, {"done": True})]
+    return conversation("Trouve une adresse et prends-la.", made, "J'ai pris l'adresse lune, qui est à vous.")
+
+
+def test_what_was_not_there_and_is_made_then_is_no_failure_in_any_language():
+    assert find_anomalies(reserved()) == []
+    assert "failed" not in told(reserved())
+
+
+@pytest.mark.parametrize(
+    "run",
+    [reserved("refund_shop"), reserved("create_order"), reserved(slug="lune-2"), reserved(status=503)],
+    ids=["not made", "another thing", "of another name", "another failure"],
+)
+def test_what_was_not_there_and_is_not_made_is_swallowed(run: Run):
+    assert found("error_swallowed", run) == [(2,)]
+
+
+def counted(name: str, answer: str) -> Run:
+    return conversation("Wie lief es?", [call(name, {"day": "Monday"}, {"ok": 0, "failed": 5})], answer)
+
+
+@pytest.mark.parametrize("name", ["count_payments", "batch_stats", "get_totals"])
+def test_a_number_of_failures_that_was_looked_up_is_no_failure(name: str):
+    assert find_anomalies(counted(name, "The customer has no money.")) == []
+    assert "failed" not in told(counted(name, "The customer has no money."))
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "level"),
+    [
+        ("The batch is out, 5 were left.", "call_failed", "info"),
+        ("The batch is out.", "error_swallowed", "warning"),
+    ],
+)
+def test_failures_of_a_batch_are_a_note_where_the_answer_tells_their_number(answer: str, code: str, level: str):
+    run = counted("send_batch", answer)
+
+    assert [(each.code, each.level) for each in find_anomalies(run)] == [(code, level)]
+    assert "step 2 failed" in told(run)
+
+
+# --- languages ---------------------------------------------------------------------------------
+
+DENIALS = {
+    "ar": "لم أجد أي حقيبة برقم 0087334 على الرحلة QX412.",
+    "nl": "Ik heb voor het nummer 0087334 nog geen tas gevonden.",
+    "pl": "Nie znalazłem na razie torby o numerze 0087334.",
+    "it": "Non ho trovato la borsa 0087334 per il volo.",
+    "ko": "번호 0087334 가방을 찾지 못했습니다.",
+}
+
+
+def bag(answer: str, **found_there: Any) -> Run:
+    return conversation("0087334?", [call("find_bag", {"tag": "0087334"}, **found_there)], answer)
+
+
+@pytest.mark.parametrize("answer", DENIALS.values(), ids=DENIALS)
+def test_an_answer_in_a_language_that_is_not_known_is_not_held_against_anybody(answer: str):
+    assert find_anomalies(bag(answer, result={"matches": []})) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Your bag 0087334 is on its way to you.",
+        "Ihr Koffer 0087334 ist auf dem Weg zu Ihnen.",
+        "Votre valise 0087334 est en route pour Vienne.",
+        "Su maleta 0087334 está de camino a su casa.",
+        "お荷物 0087334 は届いています。",
+    ],
+)
+def test_an_answer_in_a_known_language_that_tells_of_what_was_not_found_is_found(answer: str):
+    assert found("empty_result_unsaid", bag(answer, result={"matches": []})) == [(2,)]
+
+
+def test_a_failure_is_a_note_where_nobody_can_tell_whether_the_answer_speaks_of_it():
+    late = {"type": "TimeoutError", "message": "late"}
+    levels = [(each.code, each.level) for each in find_anomalies(bag(DENIALS["nl"], error=late))]
+
+    assert levels == [("call_failed", "info")]
+    assert "step 2 failed" in told(bag(DENIALS["nl"], error=late))
+
+
 def approved(record: dict[str, Any]) -> Run:
     calls = [
         call("find_person", {"name": "Ana"}, record),

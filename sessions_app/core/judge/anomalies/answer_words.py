@@ -41,8 +41,10 @@ def words_of(output: Payload | None) -> str:
 _OWNING_UP = re.compile(
     r"(?<!\w)(could not|couldn't|cannot|was not able|were not able|not possible|unsuccessful|unavailable|went wrong"
     r"|did not work|didn't work|no luck|timed out|try again|unfortunately|apologi[sz]e|regret"
-    r"|leider|konnte nicht|désolé|malheureusement|lo siento|no pude|não consegui|申し訳|できませんでした"
-    r"|失敗|抱歉|无法)"
+    r"|leider|konnten? nicht|nicht möglich|désolé|malheureusement|n'\w+ pas pu|impossible de|lo siento"
+    r"|no (?:se )?pud\w+|no fue posible|não consegui|não foi possível"
+    r"|(?<!0 )(?:fehlgeschlagen|gescheitert|échou\w+|fall(?:ó|aron|ado|ada)|falh(?:ou|aram|ado))"
+    r"|申し訳|できませんでした|失敗|抱歉|无法|失败)"
 )
 """How people are told that something failed."""
 

@@ -10,6 +10,7 @@ from sessions_app.core.judge.anomalies.cut_answers import answer_cut
 from sessions_app.core.judge.anomalies.cut_json import cut_off_json
 from sessions_app.core.judge.anomalies.done_twice import done_twice
 from sessions_app.core.judge.anomalies.gone_past import failed_calls
+from sessions_app.core.judge.anomalies.languages import answers_in_a_known_language
 from sessions_app.core.judge.anomalies.listed_totals import totals_of_calls, totals_of_the_answer
 from sessions_app.core.judge.anomalies.models import model_changed, other_model_answered
 from sessions_app.core.judge.anomalies.nothing_found import (
@@ -49,8 +50,25 @@ def find_anomalies(run: Run, rules: Rules = Rules(), called: Mapping[str, str] =
     """
     found = [each for detect in DETECTORS for each in detect(run, rules)]
     found += called_runs_gone_past(run, rules, called)
-    found = [each for each in found if each.code not in rules.off]
+    silent = {*rules.off, *(() if answers_in_a_known_language(run) else _OF_WORDS)}
+    found = [each for each in found if each.code not in silent]
     return sorted(found, key=lambda each: (each.level != "warning", each.weight))
+
+
+_OF_WORDS = frozenset(
+    {
+        "empty_result_unsaid",
+        "refusal_unsaid",
+        "unfinished_unsaid",
+        "one_of_many",
+        "warning_unsaid",
+        "sub_agent_unsaid",
+        "no_source",
+        "page_unread",
+        "done_twice",
+    }
+)
+"""What is found because the answer lacks words for it."""
 
 
 Detector = Callable[[Run, Rules], Iterator[Anomaly]]
@@ -131,7 +149,8 @@ RULES: dict[str, str] = {
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",
     "other_identity": "A tool was called for another user or tenant than the run's, and no question names that one.",
     "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
-    "call_failed": "A call failed and was not made again with success; the answer says so.",
+    "call_failed": "A call failed and was not made again with success; the answer says so. "
+    "A note where only a part of a batch failed, or where the answer is in a language that the rules do not know.",
     "error_swallowed": "A call failed and was not made again with success; the answer does not say so.",
     "model_changed": "The agent's loop changed to another model.",
     "other_model_answered": "Another model answered than the one that was asked.",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from sessions_app.core.judge.anomalies.absences import tells_of_absence
+from sessions_app.core.judge.anomalies.absences import is_made_later, tells_of_absence
 from sessions_app.core.judge.anomalies.answer_words import plain
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.reading import (
     argument_key,
     ended_in_error,
     is_number,
+    object_of,
     own_tools,
     status_code,
     value_of,
@@ -26,7 +27,7 @@ FAILED_COUNTS = ("failed", "failures", "failed_count", "rejected", "errors", "er
 FAILED_STATES = frozenset({"error", "failed", "failure"})
 
 
-def told_failure(call: ToolCall) -> str | None:
+def told_failure(step: Step, call: ToolCall) -> str | None:
     """What an answer without an error says of a failure, in its own words where it has any."""
     told = value_of(call.result)
     if not isinstance(told, dict):
@@ -37,6 +38,12 @@ def told_failure(call: ToolCall) -> str | None:
         return next((word for word in words if isinstance(word, str) and word), "")
     if _is_bare_error(told):
         return ": ".join(str(item) for key, item in told.items() if key.lower() in _ERROR_WORDS and item)
+    return failed_count(step, call)
+
+
+def failed_count(step: Step, call: ToolCall) -> str | None:
+    """How many of a batch failed; who looks up how many failed was told what was asked for."""
+    told = {} if looks_up(step, call) else object_of(call.result)
     return next((f"{told[key]} {key.split('_')[0]}" for key in FAILED_COUNTS if _is_count(told.get(key))), None)
 
 
@@ -93,12 +100,13 @@ def _is_count(value: JsonValue) -> bool:
 
 def has_failed(step: Step) -> bool:
     """With an error, or with an answer that tells of one."""
-    return ended_in_error(step) or (isinstance(step.call, ToolCall) and told_failure(step.call) is not None)
+    return ended_in_error(step) or (isinstance(step.call, ToolCall) and told_failure(step, step.call) is not None)
 
 
 @once_each
 def failed_steps(run: Run) -> dict[int, Step]:
-    """By number, in their order; a lookup that found nobody is none where the answer tells just that."""
+    """By number, in their order; a lookup that found nobody is none where the answer tells just that, or where what it
+    looked for was made then."""
     with shared_values():
         return {step.index: step for step in run.steps if has_failed(step) and not _is_told_absence(run, step)}
 
@@ -109,8 +117,8 @@ def _is_told_absence(run: Run, step: Step) -> bool:
         isinstance(call, ToolCall)
         and looks_up(step, call)
         and status_code(step) in (None, 404)
-        and (status_code(step) == 404 or "not found" in plain(told_failure(call) or "").replace("_", " "))
-        and tells_of_absence(run, call)
+        and (status_code(step) == 404 or "not found" in plain(told_failure(step, call) or "").replace("_", " "))
+        and (tells_of_absence(run, call) or is_made_later(run, step, call))
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
 from sessions_app.core.judge.anomalies.answer_words import error_words_in, owns_up, plain, words_of
-from sessions_app.core.judge.anomalies.failures import told_failure, unhealed
+from sessions_app.core.judge.anomalies.failures import failed_count, told_failure, unhealed
+from sessions_app.core.judge.anomalies.languages import answers_in_a_known_language
 from sessions_app.core.judge.reading import (
     ended_in_error,
     has_answer,
@@ -19,7 +20,8 @@ from sessions_app.core.run import Run, Step, ToolCall
 
 
 def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """A call failed, and nobody made it again with success; swallowed where the answer does not speak of a failure."""
+    """A call failed, and nobody made it again with success; swallowed where the answer does not speak of a failure. A
+    note where the language of the answer is not known, or where it tells of those of a batch that failed."""
     if not has_answer(run):
         return  # which is said already
     is_said = bool(error_words_in(run.output, rules)) or owns_up(run.output) or _tells_of_refusal(run.output)
@@ -28,11 +30,19 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
         failed.setdefault(call.tool_name, []).append((step, call))
     for name, pairs in failed.items():
         steps, said = tuple(step.index for step, _ in pairs), f"{name} {_failure_in_words(*pairs[0])}"
-        if is_said or any(_is_named(step, call, run.output) for step, call in pairs):
-            yield Anomaly(code="call_failed", message=said, steps=steps)
+        if not answers_in_a_known_language(run):
+            yield Anomaly(code="call_failed", message=said, steps=steps, level="info")
+        elif is_said or any(_is_named(step, call, run.output) for step, call in pairs):
+            level: Level = "info" if all(_failed_in_part(step, call) for step, call in pairs) else "warning"
+            yield Anomaly(code="call_failed", message=said, steps=steps, level=level)
         else:
             message = f"Error swallowed: {said} and the answer does not say so"
             yield Anomaly(code="error_swallowed", message=message, steps=steps)
+
+
+def _failed_in_part(step: Step, call: ToolCall) -> bool:
+    words = None if ended_in_error(step) else told_failure(step, call)
+    return words is not None and words == failed_count(step, call)
 
 
 _REFUSAL = re.compile(
@@ -47,14 +57,14 @@ def _tells_of_refusal(output: Payload | None) -> bool:
 def _failure_in_words(step: Step, call: ToolCall) -> str:
     if ended_in_error(step):
         return f"failed{http_words(step)}"
-    words = told_failure(call)
+    words = told_failure(step, call)
     return f"returned an error ({words})" if words else "returned an error"
 
 
 def _is_named(step: Step, call: ToolCall, output: Payload | None) -> bool:
     """Whether the answer gives the status, or says what the error says, or how many failed."""
     words = plain(words_of(output))
-    status, message = status_code(step), (step.error.message if step.error else told_failure(call)) or ""
+    status, message = status_code(step), (step.error.message if step.error else told_failure(step, call)) or ""
     number = re.match(r"\d+ ", message)
     if number and re.search(rf"(?<![\d.,]){number[0].strip()}(?![\d.,]*\d)", words):
         return True

@@ -7,7 +7,8 @@ import re
 from sessions_app.core.run import Step, ToolCall
 
 _READS = re.compile(
-    r"(?:get|list|find|search|look_?up|read|fetch|check|query|show|describe|track|view|poll|wait|await|watch|monitor)(?:_|[A-Z]|$)|\w*status$"
+    r"(?:get|list|find|search|look_?up|read|fetch|check|query|show|describe|track|view|poll|wait|await|watch|monitor|count)(?:_|[A-Z]|$)"
+    r"|\w*(?:status|stats|statistics|metrics)$"
 )
 
 
