@@ -145,6 +145,57 @@ def test_failures_of_a_batch_are_a_note_where_the_answer_tells_their_number(answ
     assert "step 2 failed" in told(run)
 
 
+def made_once(result: Any, name: str = "send_card", **fields: Any) -> Run:
+    return conversation("Do it.", [call(name, {"to": "adr-406"}, result, **fields)], "See the list below.")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        made_once({"status": "rejected", "reason": "postcode onbekend"}),
+        made_once("Denied by j.meyer.", outcome="denied"),
+        made_once({"sent": False, "conflict": {"version": 19}}),
+        made_once({"saved": False, "reason": "locked"}, "savePage"),
+        made_once("..F.F\n3 failed\n[exit code 1]", "run"),
+        made_once({"exit_code": 2, "output": ""}, "run"),
+        made_once("Error: no such file: a.py", "read_file"),
+        made_once("429 Too Many Requests: please wait 2 seconds.", "resize"),
+    ],
+    ids=["state", "denied", "not sent", "not saved", "exit code", "exit code of a field", "a line", "status of HTTP"],
+)
+def test_a_call_that_came_to_nothing_is_counted_as_failed_and_nobody_is_accused(run: Run):
+    assert find_anomalies(run) == []
+    assert told(run).endswith("step 2 failed")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        made_once({"status": "rejected"}, "get_card"),
+        made_once({"decision": "rejected"}, "judge_claim"),
+        made_once({"sent": False}),
+        made_once({"opened": False, "reason": "new"}),
+        made_once("9 passed\n[exit code 0]", "run"),
+        made_once("12:00 chunk 1\nexit code 1 in chunk 2\n12:01 chunk 2 again", "read_log"),
+        made_once("Error: no such file\nError: no such host", "read_log"),
+        made_once("429 people asked for it", "poll_of_readers"),
+    ],
+    ids=["looked up", "judged", "no reason", "another key", "exit code 0", "a log", "lines of a log", "a number"],
+)
+def test_what_a_call_tells_of_others_is_no_failure(run: Run):
+    assert "failed" not in told(run)
+
+
+def test_a_call_that_is_made_again_after_it_told_of_a_failure_is_no_poll():
+    answers = ["429 Too Many Requests: please wait.", "IMG_2031 written."]
+    run = conversation("Resize it.", [call("resize", {"id": 2031}, answer) for answer in answers], "It is resized.")
+
+    assert [(each.code, each.message, each.level) for each in find_anomalies(run)] == [
+        ("duplicate_call", "Called again after it failed: resize", "info")
+    ]
+    assert told(run).endswith("step 2 failed, then succeeded on retry")
+
+
 # --- languages ---------------------------------------------------------------------------------
 
 DENIALS = {

@@ -8,6 +8,7 @@ from collections import defaultdict
 from sessions_app.core.judge.anomalies.absences import is_made_later, tells_of_absence
 from sessions_app.core.judge.anomalies.answer_words import plain
 from sessions_app.core.judge.anomalies.lookups import looks_up
+from sessions_app.core.judge.anomalies.refused_steps import came_to_nothing
 from sessions_app.core.judge.reading import (
     argument_key,
     ended_in_error,
@@ -105,10 +106,15 @@ def has_failed(step: Step) -> bool:
 
 @once_each
 def failed_steps(run: Run) -> dict[int, Step]:
-    """By number, in their order; a lookup that found nobody is none where the answer tells just that, or where what it
-    looked for was made then."""
+    """By number, in their order, and those that were refused or came to nothing; a lookup that found nobody is none
+    where the answer tells just that, or where what it looked for was made then."""
     with shared_values():
-        return {step.index: step for step in run.steps if has_failed(step) and not _is_told_absence(run, step)}
+        failed = (step for step in run.steps if has_failed(step) or _came_to_nothing(step))
+        return {step.index: step for step in failed if not _is_told_absence(run, step)}
+
+
+def _came_to_nothing(step: Step) -> bool:
+    return isinstance(step.call, ToolCall) and not step.call.is_output and came_to_nothing(step, step.call)
 
 
 def _is_told_absence(run: Run, step: Step) -> bool:

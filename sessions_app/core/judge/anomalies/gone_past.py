@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
 from sessions_app.core.judge.anomalies.answer_words import error_words_in, owns_up, plain, words_of
-from sessions_app.core.judge.anomalies.failures import failed_count, told_failure, unhealed
+from sessions_app.core.judge.anomalies.failures import failed_count, has_failed, told_failure, unhealed
 from sessions_app.core.judge.anomalies.languages import answers_in_a_known_language
 from sessions_app.core.judge.reading import (
     ended_in_error,
@@ -26,7 +26,7 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
         return  # which is said already
     is_said = bool(error_words_in(run.output, rules)) or owns_up(run.output) or _tells_of_refusal(run.output)
     failed: dict[str, list[tuple[Step, ToolCall]]] = {}
-    for step, call in unhealed(run):
+    for step, call in (pair for pair in unhealed(run) if has_failed(pair[0])):
         failed.setdefault(call.tool_name, []).append((step, call))
     for name, pairs in failed.items():
         steps, said = tuple(step.index for step, _ in pairs), f"{name} {_failure_in_words(*pairs[0])}"

@@ -14,6 +14,7 @@ from sessions_app.core.judge.anomalies.answer_words import answer_of, question_o
 from sessions_app.core.judge.anomalies.cut_json import answer_texts, is_cut_json
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.nothing_found import is_empty_answer
+from sessions_app.core.judge.anomalies.refused_steps import says_error
 from sessions_app.core.judge.anomalies.told_states import is_unfinished, told_states
 from sessions_app.core.judge.anomalies.waits import only_waits, waited_between
 from sessions_app.core.judge.reading import (
@@ -110,7 +111,12 @@ def _repeated(run: Run, calls: list[Made]) -> RepeatedCall:
 
 
 def _failed(run: Run, made: Made) -> bool:
-    return made[0] is not None and ended_in_error(run.steps[made[0] - 1])
+    at, call = made
+    return at is not None and _ended_badly(run.steps[at - 1], call)
+
+
+def _ended_badly(step: Step, call: ToolCall) -> bool:
+    return ended_in_error(step) or says_error(call)
 
 
 def _how_meant(run: Run, calls: list[Made]) -> str | None:
@@ -172,7 +178,7 @@ def _is_polled(run: Run, made: list[Made]) -> bool:
     """A call that changes nothing, whose answers changed or said that something is not over yet, or before which the
     run waited. One that gives a new id each time has made something each time."""
     answered = [(run.steps[at - 1], call) for at, call in made if at is not None and call.result is not None]
-    went_well = [(step, call) for step, call in answered if not ended_in_error(step)]
+    went_well = [(step, call) for step, call in answered if not _ended_badly(step, call)]
     if len(answered) < len(made) or len(went_well) < 2 or any(_is_cut(*pair) for pair in answered):
         return False
     calls, waited = [call for _, call in went_well], waited_between(run, [step.index for step, _ in went_well])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sessions_app.core.judge.reading import value_of
+from sessions_app.core.judge.reading import object_of, value_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import ToolCall
 
@@ -21,9 +22,41 @@ def told_states(call: ToolCall) -> Iterator[str]:
 
 
 def told_refusals(call: ToolCall) -> Iterator[str]:
-    """Keys under which an answer says that something was not granted."""
+    """Keys under which an answer says that something was not granted, or not done."""
     said = ((key, item) for record in _records(call) for key, item in record.items())
     yield from (key for key, item in said if key.lower() in _GRANTED and item is False)
+    not_done = says_not_done(call)
+    yield from () if not_done is None else (not_done,)
+
+
+_REASONS = frozenset({"conflict", "conflicts", "reason", "reasons", "message", "detail", "cause", "blocked_by"})
+_IRREGULAR = {
+    "send": "sent",
+    "pay": "paid",
+    "put": "put",
+    "set": "set",
+    "write": "written",
+    "do": "done",
+    "make": "made",
+}
+
+
+def says_not_done(call: ToolCall) -> str | None:
+    """The key for what the tool does, as `saved` of `save_page`, where that is false and a reason stands beside it."""
+    told = object_of(call.result)
+    verb = re.split(r"_|(?<=[a-z])(?=[A-Z])", call.tool_name)[0].lower() if told else ""
+    done = _IRREGULAR.get(verb, rf"{verb}(?:e?d|{verb[-1:]}ed)")
+    key = next((key for key, item in told.items() if item is False and re.fullmatch(done, key.lower())), None)
+    return key if any(told.get(reason) for reason in _REASONS) else None
+
+
+_OF_THE_CALL = frozenset({"status", "state", "outcome", "approval"})
+
+
+def says_refused(call: ToolCall) -> bool:
+    """The call itself, and not what it judged."""
+    said = object_of(call.result).items()
+    return any(key.lower() in _OF_THE_CALL and isinstance(item, str) and item.lower() in REFUSED for key, item in said)
 
 
 def _records(call: ToolCall) -> list[JsonObject]:
