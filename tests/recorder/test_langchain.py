@@ -911,3 +911,88 @@ def test_an_error_of_a_call_that_succeeded_is_judged():
     judged = assert_promise_kept(json.dumps(record).encode())
 
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 2)]
+
+
+def test_the_prompt_of_a_later_turn_is_the_input():
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    def two_turns(url: str) -> None:
+        agent = graphs.shop(url, checkpointer=InMemorySaver())
+        thread = {"configurable": {"thread_id": "t_302"}}
+        agent.invoke(graphs.asked(ASKED), thread)
+        agent.invoke(graphs.asked("Thank you."), thread)
+
+    _, second = recorded(says(ANSWER), says("You are welcome."), work=two_turns)
+    record = json.loads(encode_native(second))
+    assert assert_promise_kept(encode_native(second)).verdict == "replayable"
+    record["steps"][0]["request"]["messages"][-1]["parts"].clear()
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["input_contradicts"]
+
+
+def _reviewed(decision: dict[str, Any]) -> Run:
+    """The run of a call that somebody decided on."""
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command
+
+    def decided(url: str) -> None:
+        middleware = [HumanInTheLoopMiddleware(interrupt_on={"find_order": True})]
+        agent = graphs.shop(url, (graphs.find_order,), checkpointer=InMemorySaver(), middleware=middleware)
+        thread = {"configurable": {"thread_id": "t_6"}}
+        agent.invoke(graphs.asked(ASKED), thread)
+        agent.invoke(Command(resume={"decisions": [decision]}), thread)
+
+    return recorded(ASKS, says(ANSWER), work=decided)[1]
+
+
+def _edit(order_id: str) -> dict[str, Any]:
+    return {"type": "edit", "edited_action": {"name": "find_order", "args": {"order_id": order_id}}}
+
+
+APPROVE, REJECT = {"type": "approve"}, {"type": "reject", "message": "Not this one."}
+
+
+@pytest.mark.parametrize(
+    ("decided", "said"),
+    [
+        (REJECT, APPROVE),
+        (REJECT, REJECT | {"message": "Not today."}),
+        (APPROVE, _edit("ORD-1")),
+        (_edit("ORD-1"), _edit("ORD-2")),
+        (_edit("ORD-1"), APPROVE),
+    ],
+)
+def test_what_somebody_decided_is_what_became_of_the_call(decided: dict[str, Any], said: dict[str, Any]):
+    run = _reviewed(decided)
+    record = json.loads(encode_native(run))
+    assert assert_promise_kept(encode_native(run)).verdict == "replayable"
+    record["input"]["resume"]["decisions"] = [said]
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
+
+
+def test_an_answer_that_middleware_words_otherwise_is_named_and_replays():
+    from langchain.agents.middleware import wrap_model_call
+
+    @wrap_model_call
+    def in_capitals(request: Any, handler: Any) -> Any:
+        answer = handler(request)
+        answer.result[0].content = answer.result[0].content.upper()
+        return answer
+
+    def work(url: str) -> None:
+        graphs.shop(url, (graphs.find_order,), middleware=[in_capitals]).invoke(graphs.asked(ASKED))
+
+    asks_aloud = asks(("find_order", {"order_id": "ORD-5521"}), words="One moment.")
+    run = only(asks_aloud, says("123"), work=work)
+
+    assert "ONE MOMENT." in encode_native(run).decode()
+    assert_reproduced(run)
+    said = replayed(encode_native(run))[0].facts["proof"]["requests"]
+    words = "the request of step 3 tells the answer of step 1 otherwise than it was given"
+    assert said == {"state": "not_comparable", "reason": words}

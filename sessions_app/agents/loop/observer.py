@@ -34,7 +34,7 @@ from sessions_app.core.replay.fixture_book import FixtureBook, RefusedOutput
 from sessions_app.core.replay.outputs import hides_output_tools, typed_output
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_form import instructions_in
-from sessions_app.core.run import EXCHANGES
+from sessions_app.core.run import SPANS
 
 
 class Observer(AbstractCapability[None]):
@@ -230,10 +230,11 @@ class Observer(AbstractCapability[None]):
         return self._told_of(before) not in _newest_nodes(planned.history)
 
     def _told_of(self, answer: PlannedAnswer) -> History | None:
-        """What the next request must hold to go on from this answer. A loop of one's own may tell the answer itself
-        otherwise than it came."""
+        """What the next request must hold to go on from this answer. A loop of one's own, and the middleware of a
+        graph, may tell the answer itself otherwise than it came."""
         recorded = self._transcript.recorded
-        if recorded is None or recorded.source_format != EXCHANGES or answer.response is None:
+        is_heard = recorded is not None and recorded.is_told_by_others and recorded.source_format != SPANS
+        if not is_heard or answer.response is None:
             return answer.history
         return History(answer.history, answer.response)
 

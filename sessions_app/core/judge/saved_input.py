@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.judge.reading import first_requests, is_of_recorder, user_turns
+from sessions_app.core.history import nodes
+from sessions_app.core.judge.reading import first_requests, is_of_recorder, seen_message
 from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
@@ -26,18 +27,30 @@ def saved_input_contradicts(run: Run) -> bool:
 
 def _is_another_prompt(run: Run, prompts: list[JsonValue]) -> bool:
     """A conversation that a graph was given may hold prompts before its last one, which is the input; the recorder
-    counts them. One that ends with the answer of a tool has its prompt among the earlier turns."""
+    counts them."""
     if not prompts:
-        return run.is_told_by_others and not user_turns(run.prior)
+        return run.is_told_by_others and _is_another_turn(run)
     is_counted = len(prompts) == 1 + prompts_before_input(run)
     return run.input is not None and not (is_counted and same_json(prompts[-1], run.input.value))
+
+
+def _is_another_turn(run: Run) -> bool:
+    """A conversation that ends with the answer of a tool has its prompt among the earlier turns. A graph may have been
+    given anything else, such as what somebody decided."""
+    earlier = (part for node in nodes(run.prior) for part in seen_message(node.message, step=0).parts_of("user-prompt"))
+    last = next(earlier, None)
+    if last is None:
+        return True
+    is_asked = run.input is not None and (run.input.is_text or (run.input.is_json and is_prompt(run.input)))
+    return is_asked and run.input is not None and not same_json(last.get("content"), run.input.value)
 
 
 def _may_be_held_against(run: Run) -> bool:
     """Whether nothing but the input is said to have made the prompt: no fork, no code that made another one of it, and
     no part of another library's shape. Our own recorder heard both, so a replay begins with the input and finds where
     the prompt differs. What is no prompt at all is judged by itself, where a replay would begin with it."""
-    is_plain = run.origin == "recorded" and run.deferred is None and not is_openai_agents(run)
+    is_resumed = run.deferred is not None and not run.is_told_by_others
+    is_plain = run.origin == "recorded" and not is_resumed and not is_openai_agents(run)
     if not is_plain or run.input is None or is_of_recorder(run) or has_prompt_of_code(run):
         return False
     return run.is_told_by_others or run.input.is_text or (run.input.is_json and is_prompt(run.input))

@@ -29,6 +29,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.judge.retries import retry_gaps
+from sessions_app.core.judge.reviews import review_gaps
 from sessions_app.core.judge.saved_outcome import saved_outcome_gaps
 from sessions_app.core.judge.unreadable import unreadable_contents, unreadable_messages, unreadable_parameters
 from sessions_app.core.payload import JsonObject
@@ -253,6 +254,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     saved_outcome_gaps,
     cut_values,
     call_step_gaps,
+    review_gaps,
     outside_messages,
     course_gaps,
     record_gaps,

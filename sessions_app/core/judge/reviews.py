@@ -1,0 +1,73 @@
+"""What somebody decided on the calls of a graph that waited, held against what became of them.
+
+A graph is resumed with the decisions of LangChain's `HumanInTheLoopMiddleware` (`{"type": "approve"}`,
+`{"type": "edit", "edited_action": …}`, `{"type": "reject", "message": …}`), one for each call that it put before
+somebody. Other calls of the same answer have none, so decisions are not paired with calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sessions_app.core.compare.strict import same_json
+from sessions_app.core.judge.reading import first_requests, main_models, object_of, step_name
+from sessions_app.core.judge.reasons import Reason, reason_at
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.ran_with import APPROVED
+from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.run import GRAPHS, Run, Step, ToolCall
+
+
+def review_gaps(run: Run) -> Iterator[Reason]:
+    decisions = _decisions(run)
+    if not decisions or not main_models(run):
+        return
+    message = _approved_otherwise(run, decisions) or _rejected_otherwise(run, decisions)
+    if message is not None:
+        yield reason_at(run, "call_contradicted", message, run.steps[0])
+
+
+def _decisions(run: Run) -> list[JsonObject]:
+    if run.source_format != "native" or run.agent.framework not in GRAPHS:
+        return []
+    found = _object(object_of(run.input).get("resume")).get("decisions")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _resumed(run: Run) -> list[tuple[Step, ToolCall]]:
+    """Calls that were made before the model was asked again."""
+    first = main_models(run)[0][0].index
+    return [(step, call) for step, call in run.tool_calls if step.parent is None and step.index < first]
+
+
+def _approved_otherwise(run: Run, decisions: list[JsonObject]) -> str | None:
+    edits = [_object(each.get("edited_action")).get("args") for each in decisions if each.get("type") == "edit"]
+    for step, _ in _resumed(run):
+        approved = step.extra.get(APPROVED)
+        if approved is not None and not _is_among(approved, edits):
+            return f"S{step_name(step)[1:]} was approved with other arguments than the input says."
+    given = [_given(step, call) for step, call in _resumed(run)]
+    if any(not _is_among(edit, given) for edit in edits):
+        return "The input says that a call was approved with arguments with which none was made."
+    approvals = sum(each.get("type") in ("approve", "edit") for each in decisions)
+    return "The input approves more calls than were made." if approvals > len(given) else None
+
+
+def _given(step: Step, call: ToolCall) -> JsonValue:
+    approved = step.extra.get(APPROVED)
+    return recorded_arguments(call.arguments) if approved is None else approved
+
+
+def _is_among(value: JsonValue, others: list[JsonValue]) -> bool:
+    return any(same_json(value, other) for other in others)
+
+
+def _rejected_otherwise(run: Run, decisions: list[JsonObject]) -> str | None:
+    told = [str(part.get("content")) for seen in first_requests(run) for part in seen.parts_of("tool-return")]
+    words = [each.get("message") for each in decisions if each.get("type") == "reject"]
+    unsaid = (each for each in words if isinstance(each, str) and not any(each in text for text in told))
+    return None if next(unsaid, None) is None else "The input rejects a call in words that the model was not told."
