@@ -27,7 +27,17 @@ from tests.agents.own_agents import recorded_run
 from tests.growth import LINEAR, growth
 from tests.recorder import playing
 from tests.recorder.replaying import replayed, verdict_of
-from tests.recorder.scenarios import Play, call, one_tool, says, support_agent, tool_beside_output
+from tests.recorder.scenarios import (
+    Play,
+    call,
+    one_tool,
+    request_limit,
+    says,
+    support_agent,
+    token_limit,
+    tool_beside_output,
+    tool_calls_limit,
+)
 
 RECORDS = [*sorted(Path("tests/records").glob("*.json")), *sorted(Path("sessions_app/examples").glob("*.json"))]
 UNCHANGED = {"kind": "clock", "value": 0}
@@ -94,6 +104,16 @@ def test_a_fork_that_changes_nothing_is_the_recording_again(path: Path):
         else:
             assert (result.verdict, result.divergence) == ("reproduced", None), step
             assert set(sources(made)) <= {"recorded"}
+
+
+@pytest.mark.parametrize("play", [token_limit, request_limit, tool_calls_limit])
+def test_what_was_used_before_a_fork_counts_for_the_limits_of_the_run(play):
+    run = parse_native(playing.recorded(play())[0])
+
+    made = [forked(run, step.index, UNCHANGED)[0] for step in run.steps[:-1]]
+
+    assert run.error.type == "UsageLimitExceeded"
+    assert [(each.verdict, each.divergence) for each in made] == [("reproduced", None)] * len(made)
 
 
 def _is_behind_the_end(run: Run, step: int) -> bool:

@@ -15,8 +15,9 @@ from pydantic_ai.usage import RunUsage
 
 from sessions_app.agents.loop.clock import PinnedClock
 from sessions_app.agents.loop.fork_stage import ForkStage
-from sessions_app.agents.loop.library import load_messages
+from sessions_app.agents.loop.library import load_messages, load_response
 from sessions_app.agents.loop.observer import Observer
+from sessions_app.agents.loop.openai_observer import OpenAIObserver
 from sessions_app.agents.loop.rebuild import Start, rebuild_agent, recorded_start
 from sessions_app.agents.loop.recording_replay import (
     Progress,
@@ -26,6 +27,7 @@ from sessions_app.agents.loop.recording_replay import (
     run_loop,
     unreadable,
 )
+from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.fork.answering import Answering, Elsewhere, LiveModelFailed
 from sessions_app.core.fork.conclude import conclude_fork
@@ -36,6 +38,7 @@ from sessions_app.core.fork.stops import Stops
 from sessions_app.core.history import messages as messages_of
 from sessions_app.core.history import nodes
 from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
 
@@ -74,6 +77,10 @@ class ForkObserver(Observer):
     def _is_as_recorded(self) -> bool:
         requests = self._transcript.requests
         return self._transcript.divergence is None and all(each.source == "recorded" for each in requests)
+
+
+class OpenAIForkObserver(ForkObserver, OpenAIObserver):
+    """Of the OpenAI Agents SDK."""
 
 
 async def replay_fork(
@@ -120,10 +127,7 @@ async def _fork(
         on_progress=Ticker(len(plan.run.steps) - plan.kept, on_progress).step,
     )
     model = replay_model(plan.replay, stage, cursor=plan.cursor, name=plan.model)
-    unchecked = plan.run.agent.output_unchecked
-    observer = ForkObserver(
-        model, stage, transcript, book, is_unchecked=bool(unchecked), decisions=plan.replay.decisions
-    )
+    observer = _observer(plan, model, stage, transcript, book)
     observer.output_mode = _kept_output_mode(plan)
     observer.begins_with_calls = plan.begins_with_calls
     start = start_of_fork(plan, transcript)
@@ -133,6 +137,15 @@ async def _fork(
     seen = observations_of(transcript, final, ending)
     result, made = conclude_fork(plan, order, seen, ending, state, run_id=run_id)
     return replace(result, facts={**result.facts, "clock": clock.told}), made
+
+
+def _observer(
+    plan: ForkPlan, model: ReplayModel, stage: ForkStage, transcript: Transcript, book: FixtureBook
+) -> ForkObserver:
+    if is_openai_agents(plan.run):
+        return OpenAIForkObserver(plan.replay, model, stage, transcript, book)
+    unchecked, decisions = bool(plan.run.agent.output_unchecked), plan.replay.decisions
+    return ForkObserver(model, stage, transcript, book, is_unchecked=unchecked, decisions=decisions)
 
 
 def _kept_output_mode(plan: ForkPlan) -> StructuredOutputMode | None:
@@ -154,8 +167,18 @@ def start_of_fork(plan: ForkPlan, transcript: Transcript) -> Start:
         history=loaded,
         deferred=None,
         instructions=plan.instructions,
-        usage=RunUsage(requests=plan.cursor),
+        usage=_used_before(plan),
     )
+
+
+def _used_before(plan: ForkPlan) -> RunUsage:
+    """What counts for the limits of the run: the requests and calls before the fork."""
+    calls = [call for step, call in plan.run.tool_calls if step.index <= plan.kept and not call.is_output]
+    usage = RunUsage(requests=plan.cursor, tool_calls=sum(call.outcome in (None, "success") for call in calls))
+    for answer in plan.replay.answers[: plan.cursor]:
+        if answer.response is not None:
+            usage.incr(load_response(answer.response).usage)
+    return usage
 
 
 def _as_recorded(plan: ForkPlan) -> Any:

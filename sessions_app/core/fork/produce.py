@@ -29,6 +29,7 @@ from sessions_app.core.run import (
     StepSource,
     ToolCall,
     answered,
+    fixture_of,
     tools_around,
 )
 
@@ -202,8 +203,7 @@ class _Builder:
         answered = self._answers.get(call_id or "") or []
         answer = answered.pop(0) if answered else None
         if observed is None and answer is None:
-            if self._seen.open_calls is not None:
-                yield from self._open_call(name, call_id)
+            yield from self._left_call(name, call_id)
             return
         recorded = self._recorded_step(observed.step) if observed else self._in_place_of(name, call_id)
         call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
@@ -217,10 +217,13 @@ class _Builder:
         if recorded is not None and is_repeated:
             yield from self._inside(recorded.index)
 
-    def _open_call(self, name: str, call_id: str | None) -> Iterator[Step]:
-        """A call that waits for somebody, as it waited in the recording."""
+    def _left_call(self, name: str, call_id: str | None) -> Iterator[Step]:
+        """A call that waits for somebody, or that an error kept from being made, as in the recording."""
+        if self._seen.open_calls is None and self._seen.error is None:
+            return
         for recorded, call in self._plan.run.tool_calls:
-            if (call.tool_name, call.call_id) == (name, call_id) and recorded.index > self._plan.kept:
+            is_left = self._seen.open_calls is not None or not fixture_of(recorded, call).has_ended
+            if (call.tool_name, call.call_id) == (name, call_id) and recorded.index > self._plan.kept and is_left:
                 yield self._played_back(recorded)
 
     def _inside(self, index: int) -> Iterator[Step]:
