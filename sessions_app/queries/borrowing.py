@@ -19,14 +19,14 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.packed_nodes import Reference
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.replay.fixture_book import is_same_call, recorded_arguments
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, is_answered_by_tool
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.content_keys import answered, is_answer, is_response, requested
 from sessions_app.mapping.contents_by_key import contents_by_key
 from sessions_app.mapping.pieces import open_pieces, step_texts
 from sessions_app.mapping.references import payload_references, read_references_of
-from sessions_app.mapping.rows import clean
+from sessions_app.mapping.rows import clean, value_key
 from sessions_app.mapping.stored import reference
 from sessions_app.queries.steps import GonePayload, StoredOrGone
 
@@ -98,10 +98,13 @@ def model_answer(project_id: int, key: bytes, *, not_in: Collection[int]) -> Bor
 
 
 def tool_answer(
-    project_id: int, tool_name: str, arguments_key: bytes, *, not_in: Collection[int]
+    project_id: int, tool_name: str, arguments: JsonValue, *, not_in: Collection[int]
 ) -> BorrowedToolAnswer | None:
-    """The newest success of the same tool with equal arguments. `arguments_key` is what `mapping.rows.value_key`
-    gives, `not_in` holds primary keys of runs; four queries."""
+    """The newest success of the same tool with these arguments, to the letter. `not_in` holds primary keys of runs;
+    four queries."""
+    arguments_key = value_key(Payload.of_json(recorded_arguments(Payload.of_json(arguments))))
+    if arguments_key is None:
+        return None
     holders = _holders(project_id, answered(clean(tool_name), arguments_key), not_in)
     equal = [
         (run, step)
@@ -110,7 +113,8 @@ def tool_answer(
     ]
     for (run, row), step in _read(equal[:CANDIDATES]):
         call = step.call
-        if isinstance(call, ToolCall) and call.tool_name == tool_name and _has_answer(call):
+        is_of_tool = isinstance(call, ToolCall) and call.tool_name == tool_name
+        if is_of_tool and not _is_gone(call.arguments) and is_same_call(call, arguments) and _has_answer(call):
             return BorrowedToolAnswer(**_place(run, row), call=call, error=step.error)
     return None
 

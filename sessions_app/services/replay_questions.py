@@ -8,9 +8,7 @@ from sessions_app.agents.live_model.client import LiveModelClient
 from sessions_app.agents.live_model.endpoint import ModelUnavailable
 from sessions_app.core.fork.order import read_order
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ToolCall
-from sessions_app.mapping.rows import value_key
 from sessions_app.models import Replay
 from sessions_app.queries import borrowing
 from sessions_app.services.live_models import ENVIRONMENT, live_model, spend
@@ -48,11 +46,8 @@ class Questions:
         return {"response": Payload(content=found.response.encode()).value, "run_id": found.run_id, "step": found.step}
 
     def _tool(self, question: JsonObject) -> JsonValue:
-        arguments = Payload.of_json(recorded_arguments(Payload.of_json(question["arguments"])))
-        key = value_key(arguments)
-        if key is None:
-            return None
-        found = borrowing.tool_answer(self._replay.project_id, question["name"], key, not_in=self._own_runs())
+        name, arguments = question["name"], question["arguments"]
+        found = borrowing.tool_answer(self._replay.project_id, name, arguments, not_in=self._own_runs())
         if found is None:
             return None
         return {"call": _call_body(found.call, found.error), "run_id": found.run_id, "step": found.step}

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from sessions_app.core.payload import Payload
-from sessions_app.mapping.rows import value_key
 from sessions_app.models import Run
 from sessions_app.queries.borrowing import CANDIDATES, model_answer, nearest_calls, tool_answer
 from sessions_app.services.ingest import ingest_document
@@ -47,12 +45,6 @@ def call(result: Any = "shipped", arguments: Any = WANTED, tool_name: str = "loo
 
 def key_in(run: Run, index: int = 1) -> bytes:
     key = run.steps[index - 1].request_key
-    assert key is not None
-    return key
-
-
-def arguments_key(value: Any = WANTED) -> bytes:
-    key = value_key(Payload.of_json(value))
     assert key is not None
     return key
 
@@ -120,7 +112,7 @@ def test_only_what_was_recorded_is_lent(shop, origin, source, is_lent):
     run = store(shop, "made", model_step(source=source), call(source=source), origin=origin)
 
     assert (model_answer(shop.pk, key_in(run), not_in=set()) is not None) == is_lent
-    assert (tool_answer(shop.pk, "lookup", arguments_key(), not_in=set()) is not None) == is_lent
+    assert (tool_answer(shop.pk, "lookup", WANTED, not_in=set()) is not None) == is_lent
 
 
 def test_experiments_do_not_stand_before_the_recording_that_lends(shop):
@@ -129,7 +121,7 @@ def test_experiments_do_not_stand_before_the_recording_that_lends(shop):
     for number in range(CANDIDATES + 1):
         made = store(shop, f"live{number}", model_step("Live.", source="live"), call(source="live"), origin="replay")
 
-    answer = tool_answer(shop.pk, "lookup", arguments_key(), not_in=set())
+    answer = tool_answer(shop.pk, "lookup", WANTED, not_in=set())
     assert words(model_answer(shop.pk, key_in(made), not_in=set())) == "Lost."
     assert answer is not None
     assert answer.run_id == "recorded"
@@ -140,7 +132,7 @@ def test_an_answer_whose_bytes_are_gone_is_passed_over(shop):
     gone = store(shop, "gone", model_step("Gone."), call("gone"))
     found = (
         model_answer(shop.pk, key_in(gone), not_in=set()),
-        tool_answer(shop.pk, "lookup", arguments_key(), not_in=()),
+        tool_answer(shop.pk, "lookup", WANTED, not_in=()),
     )
     assert [each and each.run_id for each in found] == ["gone", "gone"]
 
@@ -148,7 +140,7 @@ def test_an_answer_whose_bytes_are_gone_is_passed_over(shop):
         lose_payload(content)
 
     assert words(model_answer(shop.pk, key_in(gone), not_in=set())) == "Kept."
-    answer = tool_answer(shop.pk, "lookup", arguments_key(), not_in=())
+    answer = tool_answer(shop.pk, "lookup", WANTED, not_in=())
     assert answer is not None
     assert answer.run_id == "kept"
 
@@ -162,7 +154,7 @@ def test_the_answer_to_an_equal_call_is_borrowed_whole(shop):
     )
     store(shop, "other", model_step(), written)
 
-    found = tool_answer(shop.pk, "lookup", arguments_key(), not_in=set())
+    found = tool_answer(shop.pk, "lookup", WANTED, not_in=set())
 
     assert found is not None
     assert (found.run_id, found.session_id, found.step, found.error) == ("other", "chat_other", 2, None)
@@ -174,17 +166,24 @@ def test_the_answer_to_an_equal_call_is_borrowed_whole(shop):
 def test_other_tools_and_other_arguments_lend_nothing(shop):
     store(shop, "other", call(), call(tool_name='a "quoted" tool'), *[call(tool_name="look")] * (CANDIDATES + 1))
 
-    assert tool_answer(shop.pk, "lookup", arguments_key(), not_in=set()) is not None
-    assert tool_answer(shop.pk, "lookup", arguments_key({"order_id": "ORD-2"}), not_in=set()) is None
-    assert tool_answer(shop.pk, "lookup_order", arguments_key(), not_in=set()) is None
-    assert tool_answer(shop.pk, 'a "quoted" tool', arguments_key(), not_in=set()) is not None
+    assert tool_answer(shop.pk, "lookup", WANTED, not_in=set()) is not None
+    assert tool_answer(shop.pk, "lookup", {"order_id": "ORD-2"}, not_in=set()) is None
+    assert tool_answer(shop.pk, "lookup_order", WANTED, not_in=set()) is None
+    assert tool_answer(shop.pk, 'a "quoted" tool', WANTED, not_in=set()) is not None
+
+
+def test_arguments_in_another_order_are_another_call(shop):
+    store(shop, "turned", call(arguments={"b": 1, "a": 2}))
+
+    assert tool_answer(shop.pk, "lookup", {"b": 1, "a": 2}, not_in=set()) is not None
+    assert tool_answer(shop.pk, "lookup", {"a": 2, "b": 1}, not_in=set()) is None
 
 
 def test_a_tool_that_is_only_spoken_of_does_not_lend(shop):
     run = store(shop, "other", call(tool_name="audit", retry={"tool_name": "lookup"}))
 
     for tool_name, is_lent in (("lookup", False), ("audit", True)):
-        assert (tool_answer(shop.pk, tool_name, arguments_key(), not_in=set()) is not None) == is_lent
+        assert (tool_answer(shop.pk, tool_name, WANTED, not_in=set()) is not None) == is_lent
         assert bool(nearest_calls(shop.pk, run, tool_name, WANTED)) == is_lent
 
 
@@ -204,7 +203,7 @@ def test_only_a_tools_success_is_lent(shop, step):
     store(shop, "success", call("lost"))
     store(shop, "other", step)
 
-    found = tool_answer(shop.pk, "lookup", arguments_key(), not_in=set())
+    found = tool_answer(shop.pk, "lookup", WANTED, not_in=set())
 
     assert found is not None
     assert found.run_id == "success"
@@ -215,7 +214,7 @@ def test_the_newest_call_lends(shop):
     second = store(shop, "second", call("three"), call("four"))
 
     def result(not_in: set[int]) -> Any:
-        found = tool_answer(shop.pk, "lookup", arguments_key(), not_in=not_in)
+        found = tool_answer(shop.pk, "lookup", WANTED, not_in=not_in)
         return found and found.call.result and found.call.result.value
 
     assert result(set()) == "four"
@@ -235,7 +234,7 @@ def test_another_projects_answers_are_never_lent(shop):
     for project, is_lent in ((shop, False), (elsewhere, True)):
         found = (
             model_answer(project.pk, key_in(asking), not_in=set()),
-            tool_answer(project.pk, "lookup", arguments_key(), not_in=set()),
+            tool_answer(project.pk, "lookup", WANTED, not_in=set()),
             nearest_calls(project.pk, asking, "lookup", WANTED) or None,
             nearest_calls(project.pk, run, "lookup", WANTED) or None,
         )
@@ -251,7 +250,7 @@ def test_the_number_of_queries_is_fixed(shop, django_assert_num_queries):
     with django_assert_num_queries(3):
         assert model_answer(shop.pk, key, not_in={asking.pk}) is not None
     with django_assert_num_queries(3):
-        assert tool_answer(shop.pk, "lookup", arguments_key(), not_in={asking.pk}) is not None
+        assert tool_answer(shop.pk, "lookup", WANTED, not_in={asking.pk}) is not None
     with django_assert_num_queries(2):
         assert len(nearest_calls(shop.pk, asking, "lookup", WANTED, limit=50)) == 50
 

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from sessions_app.core.compare.strict import Interner, same_json
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.changes import Answer, NewModelAnswer, NewToolResult, Rule, ToolFailure
 from sessions_app.core.fork.order import Course, HandAnswer, Order
 from sessions_app.core.fork.written_answers import response_of, says
-from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
-from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss, recorded_arguments
+from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.run import TOLD_TO_THE_MODEL, ErrorInfo, Fixture, StepSource, ToolCall
 
@@ -116,7 +115,7 @@ class Answering:
         if ask.is_recorded and ask.planned is not None:
             return self._recorded(ask.planned)
         found = self._elsewhere.model_answer(ask.key)
-        if found is None or _is_of_other_spelling(ask, found):
+        if found is None:
             return self._played_on(ask)
         return ModelGiven(source="borrowed", response=Payload.of_json(found["response"]), link=_link(found))
 
@@ -202,27 +201,6 @@ def _fails_as_recorded(failure: ToolFailure, fixture: Fixture) -> bool:
     if failure.crashes or call.outcome not in TOLD_TO_THE_MODEL or failure.type not in (None, error.type):
         return False
     return failure.message in (error.message, call.result.value if call.result else None)
-
-
-def _is_of_other_spelling(ask: ModelAsk, found: JsonObject) -> bool:
-    """Keys of requests know no order of keys: the answer that was recorded here is none to a request in which the keys
-    of a value stand in another order."""
-    planned = ask.planned
-    if planned is None or planned.response is None or found["response"] != planned.response.value:
-        return False
-    now, then = _values(ask.messages()), _values([message.value for message in messages(planned.history)])
-    turned = (pair for pair in zip(now, then, strict=False) if not same_json(*pair))
-    return any(Interner(any_key_order=True).same(*pair) for pair in turned)
-
-
-def _values(said: list[JsonObject]) -> list[JsonValue]:
-    """What tools answered, and what they were called with."""
-    parts = [part for message in said for part in message.get("parts") or []]
-    return [
-        part.get("content") if part["part_kind"] == "tool-return" else recorded_arguments(Payload.of(part.get("args")))
-        for part in parts
-        if part.get("part_kind") in ("tool-return", "tool-call")
-    ]
 
 
 def tool_key(name: str, arguments: JsonValue) -> str:

@@ -106,7 +106,7 @@ def _part_form(part: JsonValue, calls: Calls, unsaid: frozenset[str]) -> JsonVal
     call_id = part.get("tool_call_id")
     if isinstance(call_id, str) and call_id in calls:
         form["call"] = calls[call_id]
-    return form
+    return dict(sorted(form.items()))
 
 
 def _todays_retry(part: JsonObject) -> JsonObject:
@@ -185,6 +185,6 @@ def settings_form(settings: JsonValue) -> JsonValue:
 def _said(fields: JsonObject, unsaid: frozenset[str], defaults: JsonObject) -> JsonObject:
     return {
         name: value
-        for name, value in fields.items()
+        for name, value in sorted(fields.items())
         if name not in unsaid and value not in _EMPTY and value != defaults.get(name)
     }

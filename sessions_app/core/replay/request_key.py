@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sessions_app.core.history import History
@@ -29,7 +29,9 @@ KEY_BYTES = 16
 """Of a SHA-256: enough to tell the requests of a project apart, and each step of each run has a key."""
 
 # Escapes keep half a surrogate pair apart from anything else; as UTF-8 it could not be written.
-_spell = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+_in_any_order = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+_in_order = json.JSONEncoder(separators=(",", ":")).encode
+"""What tools and models say is text to a model: there the order of keys counts (decision 012)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +46,7 @@ class _Said:
     def then(self, message: JsonValue) -> _Said:
         is_reply, parts = is_answer(message), parts_of(message)
         calls = numbered_calls(parts or ()) if is_reply else self.calls
-        form = _spelled(message_form(message, calls))
+        form = _spelled(message_form(message, calls), _in_order)
         is_request = parts is not None and not is_reply
         return _Said(
             digest=hashlib.sha256(self.digest + form).digest(),
@@ -125,9 +127,9 @@ def _value(payload: Payload | None) -> JsonValue:
         return payload.digest
 
 
-def _spelled(form: JsonValue) -> bytes:
-    """Canonical JSON. What has none, such as nesting beyond measure, is equal to nothing."""
+def _spelled(form: JsonValue, spell: Callable[[JsonValue], str] = _in_any_order) -> bytes:
+    """As JSON. What has none, such as nesting beyond measure, is equal to nothing."""
     try:
-        return _spell(form).encode()
+        return spell(form).encode()
     except (TypeError, ValueError, RecursionError):
         return secrets.token_bytes(32)
