@@ -244,6 +244,22 @@ def test_the_palette_finds_old_sessions_at_the_server_and_marks_what_was_typed(s
     signed_in.wait_for_url("**/s/old_chat_55*")
 
 
+def test_on_a_phone_the_steps_come_first_and_the_rest_waits_behind_a_switch(signed_in, live_server, shop):
+    load_example(shop, "r_8821")
+    signed_in.set_viewport_size({"width": 390, "height": 844})
+    signed_in.goto(f"{live_server.url}/p/shop/s/chat_7710_1117")
+    facts, first = signed_in.locator(".facts-line"), signed_in.locator(".steps tbody tr").first
+    expect(facts).to_be_hidden()
+    box = first.bounding_box()
+    assert box
+    assert box["y"] < 420
+
+    signed_in.get_by_text("More", exact=True).click()
+
+    expect(facts).to_be_visible()
+    expect(signed_in.locator(".tried")).to_be_visible()
+
+
 def test_the_top_box_is_a_palette_by_keys(signed_in, live_server, shop):
     """The first row is chosen; what is typed narrows it, and Enter finds that at first, as the next test says."""
     make_session(shop, "chat_7710")

@@ -169,8 +169,8 @@ def test_runs_are_told_apart_by_what_they_were_asked_and_those_that_went_wrong_a
     load_record(shop, run_id="chat_1", session_id="chat", input="Is breakfast included?")
     load_record(shop, run_id="chat_2", session_id="chat", input="Pay with the card on file")
 
-    def head():
-        page = bob.get("/p/shop/s/chat?run=chat_1").content.decode()
+    def head(run="chat_1"):
+        page = bob.get(f"/p/shop/s/chat?run={run}").content.decode()
         return words_of(match(r'<nav class="runs(.*?)<div class="top"', page))
 
     assert "2 cold Pay with the card on" in head()
@@ -179,6 +179,7 @@ def test_runs_are_told_apart_by_what_they_were_asked_and_those_that_went_wrong_a
     Run.objects.filter(run_id="chat_2").update(failure_group="f" * 10)
 
     assert "1 of 2 runs went wrong: 2 Pay with the card on file" in head()
+    assert "runs went wrong" not in head("chat_2")
 
 
 def test_a_conversation_says_which_of_its_turns_went_wrong(shop, bob):

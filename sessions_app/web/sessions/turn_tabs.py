@@ -31,7 +31,8 @@ class Tab:
 
 
 def tabs_context(place: RunPlace) -> dict[str, Any]:
-    """The tabs, the runs among them that went wrong, and how the newest replay of all ended."""
+    """The tabs, the runs among them that went wrong, and how the newest replay of all ended. The head says what went
+    wrong in the one that is shown."""
     if not place.is_one_of_many:
         return {"tabs": _tabs(place.siblings, {})}
     replays, asked = newest_replays([place.run.session_id]), newest_of(place.run.session)
@@ -41,6 +42,7 @@ def tabs_context(place: RunPlace) -> dict[str, Any]:
         "tabs": tabs,
         "wrong_tabs": wrong[:NAMED],
         "wrong_count": len(wrong),
+        "is_the_wrong_one": [tab.run.pk for tab in wrong] == [place.run.pk],
         "session_replay": asked,
         "session_replay_words": session_report(asked).words if asked else "",
     }

@@ -146,7 +146,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
 
 def _odd_title(is_told: bool, odd: Sequence[Oddity]) -> str:
     if all(each.level == "info" for each in odd):
-        return "Notes"
+        return "Also noticed"
     return "Other anomalies" if is_told else "Anomalies"
 
 
