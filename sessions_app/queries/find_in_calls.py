@@ -12,8 +12,8 @@ from sessions_app.models import Project, Run
 from sessions_app.queries.sessions import ALWAYS
 from sessions_app.queries.steps_of_runs import recorded_runs, with_steps
 
-RUNS = 1_000
-"""The newest ones; of arguments and answers the first words."""
+RUNS, STEPS = 500, 20_000
+"""The newest ones, until there are as many steps; of arguments and answers the first words."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,20 +26,25 @@ class InCall:
 class InCalls:
     found: list[InCall]
     """One of each run, the newest first."""
+    looked_at: int
+    """Runs."""
     is_cut: bool
-    """Whether there are older runs."""
+    """Whether there are older ones."""
 
 
 def find_in_calls(project: Project, phrases: Sequence[str]) -> InCalls:
     """Three queries. All phrases have to be in the same arguments, or in the same answer."""
     patterns = [pattern for phrase in phrases if (pattern := pattern_of([phrase]))]
     runs = recorded_runs(project, ALWAYS, most=RUNS) if patterns else []
-    found = []
+    found, looked_at, left = [], 0, STEPS
     for run, steps in with_steps(runs[:RUNS]):
+        if left <= 0:
+            break
+        looked_at, left = looked_at + 1, left - len(steps)
         texts = (step for step in _texts(steps) if all(each.search(step.text or "") for each in patterns))
         if told := snippet(texts, phrases):
             found.append(InCall(run=run, snippet=told))
-    return InCalls(found=found, is_cut=len(runs) > RUNS)
+    return InCalls(found=found, looked_at=looked_at, is_cut=looked_at < len(runs))
 
 
 def count_in_calls(project: Project, query: Query) -> int:

@@ -315,6 +315,17 @@ def test_what_tools_were_asked_and_answered_is_found_apart_and_marked(shop, bob)
     assert "in a tool call" not in bob.get("/p/shop/sessions", {"q": "status:ok quiet", "total": 1}).content.decode()
 
 
+def test_a_search_of_calls_says_how_far_it_looked(shop, bob, monkeypatch):
+    for name in ("r1", "r2", "r3"):
+        load_record(shop, run_id=name, session_id=name, steps=[make_tool_step(result="All here")])
+    monkeypatch.setattr("sessions_app.queries.find_in_calls.STEPS", 2)
+
+    page = bob.get("/find", {"q": "all here"}).content.decode()
+
+    assert "in the newest 2 runs;" in page
+    assert page.count("<mark>All</mark>") == 2
+
+
 def test_calls_of_tools_are_searched_by_few_queries(shop, bob):
     def cost() -> int:
         with CaptureQueriesContext(connection) as queries:

@@ -119,7 +119,8 @@ class InTools:
     lines: list[tuple[Project, InCall, str]]
     """With the address of the step."""
     more: int
-    is_cut: bool
+    looked_at: int
+    """Runs; 0 where these are all."""
 
 
 def in_tools(searched: list[Project], text: str) -> InTools:
@@ -128,7 +129,8 @@ def in_tools(searched: list[Project], text: str) -> InTools:
     looked = [(each, find_in_calls(each, phrases)) for each in searched]
     lines = [(each, one, _step_address(each, one)) for each, found in looked for one in found.found]
     is_cut = any(found.is_cut for _, found in looked)
-    return InTools(lines=lines[:CALLS], more=len(lines[CALLS:]), is_cut=is_cut)
+    looked_at = sum(found.looked_at for _, found in looked) if is_cut else 0
+    return InTools(lines=lines[:CALLS], more=len(lines[CALLS:]), looked_at=looked_at)
 
 
 def _step_address(project: Project, one: InCall) -> str:
