@@ -24,7 +24,7 @@ NAMED_OF_GROUP = 200
 _FIELDS = (
     "run_id", "received_at", "started_at", "kit", "kit_lacks", "verdict_reasons", "input_preview", "error_preview",
     "verdict", "project", "session", "content", "cold_case", "agent_name", "status", "anomalies", "story",
-    "failure_group",
+    "failure_group", "verdict_step",
 )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ class ColdRun:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ColdGroup:
-    """Cold cases that lack the same things, or all that people marked."""
+    """Cold cases that lack the same things, or that people marked for one reason."""
 
     kit: tuple[MissingThing, ...]
     """Lines of the kit that they lack besides, those that most of them lack first."""
@@ -112,6 +112,8 @@ class ColdGroup:
     first_at: datetime
     last_at: datetime
     is_marked: bool
+    mark: str
+    """What was said by who marked all of them."""
     places: tuple[str, ...] = ()
     """`cancel_order of support-bot`: where the shown ones lack it."""
 
@@ -230,12 +232,12 @@ def _agents(runs: list[Run]) -> tuple[str, ...]:
 
 
 def _groups(cases: list[ColdRun], counts: Counter[str]) -> list[ColdGroup]:
-    """Those that people marked are apart and last: what the record lacks may not be why."""
+    """Those that people marked are apart and last, by what they said: what the record lacks may not be why."""
 
     def key(case: ColdRun) -> tuple[bool, tuple[str, ...]]:
-        return case.is_marked, () if case.is_marked else case.missing
+        return case.is_marked, (case.mark,) if case.is_marked else case.missing
 
-    groups = [_group(missing, list(members), counts) for (_, missing), members in groupby(sorted(cases, key=key), key)]
+    groups = [_group(list(members), counts) for _, members in groupby(sorted(cases, key=key), key)]
     return sorted(groups, key=lambda group: (group.is_marked, -group.count, -group.last_at.timestamp()))
 
 
@@ -298,16 +300,17 @@ def _kit_of(members: list[ColdRun]) -> tuple[MissingThing, ...]:
     return tuple(_thing(key, cases, number) for key, number in counts.most_common())
 
 
-def _group(missing: tuple[str, ...], members: list[ColdRun], counts: Counter[str]) -> ColdGroup:
-    things = _things(members, counts)
+def _group(members: list[ColdRun], counts: Counter[str]) -> ColdGroup:
+    first, things = members[0], _things(members, counts)
     newest = sorted(members, key=lambda member: member.at, reverse=True)
     return ColdGroup(
-        things=tuple(things[key] for key in missing),
+        things=() if first.is_marked else tuple(things[key] for key in first.missing),
         kit=_kit_of(members),
         runs=newest[:SHOWN_IN_GROUP],
         members=newest[:NAMED_OF_GROUP],
         count=len(members),
         first_at=newest[-1].at,
         last_at=newest[0].at,
-        is_marked=members[0].is_marked,
+        is_marked=first.is_marked,
+        mark=first.mark,
     )

@@ -139,6 +139,19 @@ def test_a_replayable_run_that_a_person_marked_is_grouped_by_that(shop, bob):
     assert re.search(r"the replay kit (is|are) missing</summary><p[^>]*>Commit", page)
 
 
+def test_what_people_marked_is_grouped_by_what_they_said_and_can_be_replayed_or_taken_back_there(shop, bob):
+    for name, reason in (("a", "index gone"), ("b", "index gone"), ("c", "flaky")):
+        mark_cold(run=make_session(shop, name, verdict="replayable"), reason=reason)
+    viewer = client_of(make_user("vera", shop, role="viewer"))
+
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert [(group.mark, group.count) for group in cold_board(shop).groups] == [("index gone", 2), ("flaky", 1)]
+    assert page.count('action="/p/shop/s/a/replay"') == page.count('action="/p/shop/s/a/cold/take-back"') == 1
+    assert page.count("state-replayable") == 3
+    assert "/take-back" not in viewer.get("/p/shop/cold").content.decode()
+
+
 def test_rows_say_who_was_asked_what_and_how_it_went_those_that_started_last_first(shop, bob):
     reason = {"code": "tool_answers_missing", "message": "No answers.", "step": 1, "fix": "Record them."}
     for run_id, day in {"early": 2, "late": 9, "marked": 5}.items():
@@ -299,9 +312,8 @@ def test_a_reason_that_is_a_code_is_shown_in_words_and_the_kit_is_folded(shop, b
 
     for address in ("/p/shop/cold", "/p/shop/s/untried", "/p/shop/sessions", "/p/shop/sessions?peek=untried"):
         assert "cannot_reproduce" not in bob.get(address).content.decode(), address
-    assert (
-        '<span class="recorded">cannot reproduce</span><span class="soft nowrap">; no replay was tried</span>' in page
-    )
+    assert '<strong class="recorded words">cannot reproduce</strong>' in page
+    assert "no replay was tried" in page
     assert re.search(r"<summary[^>]*>\d+ lines of the replay kit are missing</summary>", page)
     assert re.search(r'<span class="group-when[^>]*>started ', page)
 

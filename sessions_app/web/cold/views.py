@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import RecordError
 from sessions_app.models import Project, Run
+from sessions_app.queries.access import has_role
 from sessions_app.queries.cold_cases import cold_board
 from sessions_app.queries.projects import has_sessions
 from sessions_app.queries.turns import in_turn
@@ -29,6 +30,7 @@ def cold(request: HttpRequest, project: Project) -> HttpResponse:
         "section": "cold",
         "board": cold_board(project),
         "has_sessions": partial(has_sessions, project),
+        "may_change": has_role(request.user, project, "member"),
     }
     return render(request, "cold/cold.html", context)
 
