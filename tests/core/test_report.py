@@ -136,7 +136,7 @@ def test_input_is_one_safe_line(value, line):
         (ReplayFacts(verdict="reproduced", proof=make_proof(7)), "Reproduced: same 7 steps, same answer"),
         (
             ReplayFacts(verdict="unknown_from_step", proof=make_proof(6, outcome=UNKNOWN), limit=MADE_BY_CODE),
-            f"Same 6 steps. {MADE_BY_CODE}",
+            f"Same 6 steps, but the outcome cannot be compared: {MADE_BY_CODE[0].lower()}{MADE_BY_CODE[1:]}",
         ),
         (
             ReplayFacts(

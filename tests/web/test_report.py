@@ -195,6 +195,22 @@ def test_a_missed_fixture_shows_the_call_and_the_nearest_ones(shop, bob):
     assert "</strong>({&quot;query&quot;: &quot;my order&quot;})" in page
     assert "user_id" in page
     assert "<del>&quot;u_7710&quot;</del>" in page
+    assert "Answer it by hand, in a fork" in page
+
+
+def test_the_call_itself_is_none_that_comes_near_and_the_step_that_it_stopped_at_is_not_counted(shop, bob):
+    run = load_example(shop, "r_8821")
+    asked = {"tool": "lookup_order", "arguments": {"query": "my order"}, "call_id": "c1"}
+    near = [{"step": 3, "arguments": {"query": "my order"}}]
+    stop = {"facts": FACTS | {"asked_for": asked, "nearest": near}, "divergence": {"step": 3, "path": "arguments"}}
+    made = load_record(shop, run_id="made", session_id="made", steps=[tool_step()] * 3)
+    replay = make_replay(run, verdict="fixture_missing", produced_run=made, **stop)
+
+    page = page_of(bob, replay)
+
+    assert "Nearest recorded calls" not in page
+    assert "No call of this tool" not in page
+    assert "2, then stopped at step 3" in page
 
 
 def test_a_request_of_a_tool_without_an_answer_is_named(shop, bob):

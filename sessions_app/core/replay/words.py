@@ -236,7 +236,15 @@ def _of_limit(facts: ReplayFacts) -> str | None:
         return None
     if facts.lacks_result:
         return f"Stopped before step {facts.stopped_at}: {RESULT_MISSING}"
-    return f"{_same_steps(facts.proof)}. {facts.limit}"
+    if not facts.proof or not facts.proof.same_steps:
+        return f"Nothing was compared: {_inside(facts.limit or '')}"
+    same = f"Same {count(facts.proof.same_steps, 'step')}"
+    return f"{same}, but the outcome cannot be compared: {_inside(facts.limit or '')}"
+
+
+def _inside(sentence: str) -> str:
+    """Behind a colon; names keep their capitals."""
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
 def is_in_part(verdict: str | None, limit: object) -> bool:
@@ -329,10 +337,6 @@ def _cancelled(facts: ReplayFacts) -> str:
 
 def _unknown_from(facts: ReplayFacts) -> str:
     return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded answer fits"
-
-
-def _same_steps(proof: Proof | None) -> str:
-    return f"Same {count(proof.same_steps, 'step')}" if proof and proof.same_steps else "Nothing was compared"
 
 
 def _at(step: int | None, word: str = "at") -> str:

@@ -18,7 +18,7 @@ from sessions_app.core.replay.proof import STATE_WORDS
 from sessions_app.core.replay.words import proof_rows
 from sessions_app.core.reports.run_report import ReproductionReport, describe
 from sessions_app.core.reports.session_report import CONTRADICTORY
-from sessions_app.models import Project, Replay
+from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES, OPEN_STATES, ReplayState
 from sessions_app.queries.comparable_runs import comparable_runs
 from sessions_app.queries.goldens import golden_of
@@ -92,7 +92,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "difference": None if _is_outcome(replay, pairs) else _difference(replay),
         "asked_for": facts.get("asked_for"),
         "asked_arguments": spelled.compact(spelled.of_value((facts.get("asked_for") or {}).get("arguments"))),
-        "nearest": _nearest(facts),
+        "nearest": _nearest(replay),
         "left_over": facts.get("left_over") or [],
         "step_link": _step_link(project, replay),
         "diff_link": _diff_link(project, replay),
@@ -181,8 +181,15 @@ def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
     state = STATE_WORDS[told.proof.outcome.state if told.proof and not told.fork else "proven"]
     return [
         Pair(what="outcome", original=original, replayed=output, proof=state),
-        Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count)),
+        Pair(what="steps", original=str(replay.run.step_count), replayed=_steps_in_words(replay, produced)),
     ]
+
+
+def _steps_in_words(replay: Replay, produced: Run) -> str:
+    """A step whose answer nobody knew is none that was replayed."""
+    stopped = replay.stopped_at or (replay.shown_divergence if replay.facts.get("asked_for") else None) or {}
+    step = stopped.get("step")
+    return f"{step - 1}, then stopped at step {step}" if step else str(produced.step_count)
 
 
 def _is_outcome(replay: Replay, pairs: Sequence[Pair]) -> bool:
@@ -226,12 +233,15 @@ def _is_own_act(replay: Replay, found: JsonObject) -> bool:
     return any((act.get("step"), act.get("recorded"), act.get("now")) == told for act in acts)
 
 
-def _nearest(facts: JsonObject) -> list[Nearest]:
+def _nearest(replay: Replay) -> list[Nearest]:
+    """The very call, at the step where it is asked for, is none that comes near."""
+    facts, at = replay.facts, (replay.shown_divergence or {}).get("step")
     asked = (facts.get("asked_for") or {}).get("arguments")
-    return [
+    found = [
         Nearest(step=near["step"], fields=argument_fields(near.get("arguments"), asked))
         for near in (facts.get("nearest") or [])[:NEAREST]
     ]
+    return [near for near in found if near.fields or near.step != at]
 
 
 def _step_link(project: Project, replay: Replay) -> str | None:
