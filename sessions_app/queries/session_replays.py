@@ -42,11 +42,10 @@ def go_on_from_others(runs: Sequence[Run]) -> bool:
 
 
 def recorded_runs_of(session: Session, run_ids: Iterable[str]) -> dict[str, Run]:
-    """What each was asked and answered, by run id. One query."""
+    """What each was asked and answered, and what went wrong in it, by run id. One query."""
     rows = Run.objects.filter(session=session, run_id__in=list(run_ids))
-    return {
-        run.run_id: run for run in rows.only("run_id", "project_id", "input_preview", "output_preview", "error_preview")
-    }
+    shown = ("run_id", "project_id", "input_preview", "output_preview", "error_preview", "anomalies")
+    return {run.run_id: run for run in rows.only(*shown)}
 
 
 def newest_of(session: Session) -> SessionReplay | None:

@@ -141,6 +141,17 @@ def test_what_several_runs_lack_is_told_once_above_them(shop, bob):
     assert rows_of(page)[3] == "4 check all done in part #1 of chat_4"
 
 
+def test_the_run_that_went_wrong_is_marked_in_the_table(shop, bob):
+    asked = ask(shop, count=3)
+    finish(asked, *["reproduced"] * 3)
+    found = {"code": "refusal_unsaid", "message": "charge answered declined", "steps": [1], "level": "warning"}
+    Run.objects.filter(run_id="chat_2").update(anomalies=[found])
+
+    rows = rows_of(page_of(bob, asked))
+
+    assert ["charge answered declined" in row for row in rows] == [False, True, False]
+
+
 def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob):
     asked = ask(shop, count=3)
     finish(asked, "reproduced", "diverged", "reproduced")
