@@ -218,9 +218,8 @@ def _trio(number: int, told: _Told) -> ShownTrio:
     trio = told.trios[number]
     of_question, again = told.split(number)
     own = again.pop(None, [])
-    stopped = "".join(
-        letter for letter, step in zip("ABC", trio.steps, strict=True) if step and step.source == "unknown"
-    )
+    sides = zip("ABC", trio.steps, strict=True)
+    stopped = "".join(letter for letter, step in sides if step and step.source == "unknown")
     shown = [values for values in own if values.is_told]
     tools = tool_names(trio.steps[0])
     return ShownTrio(
