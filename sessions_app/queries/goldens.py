@@ -86,6 +86,11 @@ def deploy_before(batch: GoldenBatch) -> GoldenBatch | None:
     return deploys_of(batch.project).filter(pk__lt=batch.pk).first()
 
 
+def batch_before(batch: GoldenBatch) -> GoldenBatch | None:
+    """The last deploy, or what was run last where nothing was deployed yet."""
+    return deploy_before(batch) or batch.project.golden_batches.filter(pk__lt=batch.pk).order_by("-pk").first()
+
+
 def goldens_about(run: Run) -> QuerySet[Golden]:
     """Those whose scene is the run or was made of it, newest first."""
     scenes = Q(run=run) | Q(run__project=run.project_id, run__parent_run_id=run.run_id)

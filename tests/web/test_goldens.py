@@ -462,7 +462,8 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
     assert not batch.is_deploy
     assert answer.headers["Location"] == reverse("golden_batch", args=["shop", batch.golden_batch_id])
     page = bob.get(answer.headers["Location"])
-    assert [(row.name, row.agent) for row in page.context["rows"]] == [("Own orders", "old"), ("Own orders", "new")]
+    rows = [(row.name, row.agent) for row, _ in page.context["rows"]]
+    assert rows == [("Own orders", "old"), ("Own orders", "new")]
     assert second.runs.count() == 0
     assert page.context["not_run"] == [second]
     assert "0 of 2 golden runs passed, 2 not finished" in page.content.decode()
@@ -493,7 +494,7 @@ def test_the_table_has_the_goldens_that_failed_first_each_with_why(bob, bad):
 
     page = bob.get(place)
 
-    assert [row.name for row in page.context["rows"]] == ["Second", "First"]
+    assert [row.name for row, _ in page.context["rows"]] == ["Second", "First"]
     assert "Expected: at most 1 call of find" in match(r"<tbody>(.*?)</tr>", page.content.decode())
 
 
@@ -555,7 +556,28 @@ def test_the_table_says_what_broke_since_the_last_deploy(bob, bad, shop):
 
     assert ["broke" in page for page in pages] == [False, True]
     assert "0 of 1 golden run passed, 1 failed; since the last deploy 1 broke" in pages[1]
-    assert ">v1</a>" in pages[1]
+    assert ">v1</span></a>" in pages[1]
+    assert "At the last deploy" in pages[1]
+
+
+def test_the_table_says_what_each_golden_came_to_the_last_time(bob, bad):
+    keep(bad, name="Own orders")
+    places = []
+    for result in ("pass", "fail"):
+        answer = bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["new"], "label": f"run {result}"})
+        Replay.objects.filter(state="queued").update(state="done")
+        GoldenRun.objects.filter(result=None).update(result=result)
+        places.append(answer.headers["Location"])
+    keep(bad, name="New one")
+    answer = bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["new"]})
+
+    first, second = (bob.get(place).content.decode() for place in places)
+    third = bob.get(answer.headers["Location"])
+
+    assert "Last time" not in first
+    assert re.search(r"compared with.*run pass.*Last time", second, re.DOTALL)
+    assert [(row.name, known) for row, known in third.context["rows"]] == [("New one", None), ("Own orders", "fail")]
+    assert '<span class="soft">not run</span>' in third.content.decode()
 
 
 def test_a_deploy_is_noted_by_a_tick_and_listed(bob, bad):
@@ -704,7 +726,7 @@ def test_a_golden_that_fails_whatever_the_code_does_is_not_red(bob, bad, shop, m
 
     page = bob.get(reverse("project", args=["shop"])).content.decode()
 
-    line = match(r'(<a [^>]*href="/p/shop/goldens">1 of 1 golden failed\.)', page)
+    line = match(r'(<a [^>]*href="/p/shop/goldens">1 of 1 golden failed[^.]*\.)', page)
     assert ("wrong" in line) is is_red
 
 

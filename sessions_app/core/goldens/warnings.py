@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 from sessions_app.core.payload import JsonObject
 
-NO_CODE = (
-    "This golden repeats the recording and runs none of your code; to test your code, keep it with your code, with or "
-    "without its tools."
-)
+NO_CODE = "This golden repeats the recording and runs none of your code, so no change to your code alters its result."
 NEVER_FAILS = "No known run fails, so this golden has not been shown to catch the bug."
 NEVER_PASSES = "No known run passes, so this golden has not been shown to accept a fix."
 

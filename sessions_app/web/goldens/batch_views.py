@@ -15,7 +15,7 @@ from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.report import Outcome, as_junit, as_markdown, overall, summary, worst_first
 from sessions_app.models import Golden, GoldenBatch, Project
 from sessions_app.queries.access import has_role
-from sessions_app.queries.goldens import batch_by_id, deploy_before
+from sessions_app.queries.goldens import batch_before, batch_by_id
 from sessions_app.queries.replays import queue_of
 from sessions_app.services.golden_batches import can_resume, cancel_batch, outcomes_of, resume_batch
 from sessions_app.web.access import project_page
@@ -40,6 +40,8 @@ def _context(request: HttpRequest, project: Project, asked: GoldenBatch, outcome
     over = sum(outcome.result is not None for outcome in outcomes)
     is_live = over < len(outcomes)
     agents = list(dict.fromkeys(outcome.agent for outcome in outcomes))
+    before = batch_before(asked)
+    known = {(each.golden_id, each.agent): each.result for each in outcomes_of(before)} if before else {}
     return {
         "project": project,
         "section": "goldens",
@@ -48,11 +50,11 @@ def _context(request: HttpRequest, project: Project, asked: GoldenBatch, outcome
         "words": summary(outcomes),
         "over": over,
         "total": len(outcomes),
-        "deploy_before": deploy_before(asked),
+        "before": before,
         "left": sum(map(can_resume, asked.runs.all())),
         "agents": agents,
         "not_run": _not_run(project, outcomes),
-        "rows": _by_golden(outcomes),
+        "rows": [(outcome, known.get((outcome.golden_id, outcome.agent))) for outcome in _by_golden(outcomes)],
         "again": _again(outcomes),
         "is_live": is_live,
         "queue": queue_of(project) if is_live else None,
