@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from sys import float_info
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
@@ -120,7 +121,8 @@ def http_words(step: Step) -> str:
 
 
 def is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """One that can be reckoned with: JSON has whole numbers that no float holds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def is_of_recorder(run: Run) -> bool:

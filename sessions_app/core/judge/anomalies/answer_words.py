@@ -59,7 +59,7 @@ SAYS_NOTHING = re.compile(
 )
 
 
-_ANSWER = 20_000
+ANSWER = 20_000
 """Characters; longer ones are documents, and each name is looked for in all of it."""
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 """What stands between two sentences."""
@@ -67,12 +67,12 @@ SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 def question_of(run: Run) -> str:
     """The beginning of what the run was asked, where that is a text."""
-    return (text_of(run.input) or "")[:_ANSWER]
+    return (text_of(run.input) or "")[:ANSWER]
 
 
 def answer_of(run: Run) -> str:
     """The beginning of what the run answered, where that is a text."""
-    return (text_of(run.output) or "")[:_ANSWER]
+    return (text_of(run.output) or "")[:ANSWER]
 
 
 def is_named(name: str, text: str) -> bool:

@@ -9,6 +9,7 @@ from sessions_app.core.judge.anomalies.answers import error_words, no_answer
 from sessions_app.core.judge.anomalies.cut_answers import answer_cut
 from sessions_app.core.judge.anomalies.cut_json import cut_off_json
 from sessions_app.core.judge.anomalies.done_twice import done_twice
+from sessions_app.core.judge.anomalies.echoes import done_in_part, other_records
 from sessions_app.core.judge.anomalies.gone_past import failed_calls
 from sessions_app.core.judge.anomalies.languages import answers_in_a_known_language
 from sessions_app.core.judge.anomalies.listed_totals import totals_of_calls, totals_of_the_answer
@@ -85,6 +86,8 @@ DETECTORS: tuple[Detector, ...] = (
     refusals_gone_past,
     unfinished_gone_past,
     one_of_many,
+    other_records,
+    done_in_part,
     warnings_gone_past,
     older_than_others,
     sub_agents_gone_past,
@@ -129,6 +132,10 @@ RULES: dict[str, str] = {
     "unfinished_unsaid": "A tool last answered that it had not finished, and the answer says that it is done.",
     "one_of_many": "In a long series of calls of one tool, one left something out or did nothing; "
     "the answer names neither it nor a failure.",
+    "other_record": "A tool was called for one thing and returned the record of another, "
+    "and a later call or the answer used what only that record holds.",
+    "done_in_part": "A call that does something returned another number than it was called with, "
+    "as at a limit, and the answer states the one that was asked for.",
     "warning_unsaid": "A tool's answer is out of date, as it says itself or beside those of the tool's other calls, "
     "and the run's answer does not say so; a note for other warnings of tools.",
     "sub_agent_unsaid": "A sub-agent failed or came to nothing, and the answer does not say so.",

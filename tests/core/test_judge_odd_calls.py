@@ -1,0 +1,202 @@
+"""Calls that stand out beside others of their run, each beside a run that is nearly the same and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
+from sessions_app.core.judge.anomalies.statements import figures_in, is_stated
+from sessions_app.core.run import Run
+from tests.core.test_judge_conversations import found
+from tests.core.test_trouble_in_the_middle import OK, call, conversation, told
+
+Call = dict[str, Any]
+Calls = list[Call]
+
+
+def words(code: str, run: Run) -> list[str]:
+    return [each.message for each in find_anomalies(run) if each.code == code]
+
+
+# --- figures -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "figures"),
+    [
+        ("3,000 EUR, not 5000.", {3.0, 3000.0, 5000.0}),
+        ("1.250,75 € and 12,5 µL", {1250.75, 12.5}),
+        ("1,234,567 rows; 1'500 CHF", {1234567.0, 1500.0}),
+        ("82.4°C を 16に、 P-07, gw-23, 4.2.0", {82.4, 16.0}),
+    ],
+)
+def test_figures_are_read_in_every_way_that_they_may_be_meant(text: str, figures: set[float]):
+    assert figures_in(text) == figures
+
+
+def test_a_name_stands_as_a_word_of_its_own_in_any_script():
+    assert [is_stated(*each) for each in (("gw-23", "gw-23を更新"), ("4.2.0", "All at 4.2.0."))] == [True, True]
+    assert [is_stated(*each) for each in (("gw-2", "gw-23"), ("4.2", "4.2.0"), ("23", "gw-23"))] == [False] * 3
+
+
+# --- the record of another ---------------------------------------------------------------------
+
+
+def letter(
+    given: int = 3381,
+    *,
+    answer: str = "The letter for Ines Falk lists Apixaban.",
+    tool: str = "get_medication",
+    asked: str = "Write the letter of patient 3318.",
+    others: int = 2,
+    then: int = 3318,
+    **more: Any,
+) -> Run:
+    patient = {"patient_id": 3318}
+    calls = [call(f"get_part_{n}", patient, patient | {"value": n}) for n in range(others)]
+    calls.append(call(tool, patient, {"patient_id": given, "drug": "Apixaban"} | more))
+    calls.append(call("save_letter", {"patient_id": then, "body": "Apixaban"}, OK))
+    return conversation(asked, calls, answer)
+
+
+def test_the_record_of_another_that_was_used_is_found():
+    message = "get_medication was called with patient_id 3318 but returned patient_id 3381, and its data was used"
+
+    assert words("other_record", letter()) == [message]
+    assert found("other_record", letter()) == [(6,)]
+    assert found("other_record", letter(others=0)) == [(2,)]
+    assert told(letter()).endswith("first anomaly at step 6")
+
+
+def test_an_id_with_letters_is_one_under_any_name():
+    def ran(given: str) -> Run:
+        calls = [call("get_contract", {"customer": "C-3318"}, {"contract": {"customer": given, "plan": "gold"}})]
+        return conversation("What plan has C-3318?", calls, "C-3318 has the plan gold.")
+
+    assert found("other_record", ran("C-3381")) == [(2,)]
+    assert found("other_record", ran("c-3318")) == []
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        letter(3318),
+        letter(merged_from=[3318]),
+        letter(then=3381),
+        letter(answer="Patient 3318 is now 3381, with Apixaban."),
+        letter(asked="Write the letter of patient 3318, who is 3381 in the pharmacy."),
+        letter(tool="get_next_patient"),
+        letter(tool="get_manager"),
+        letter(tool="create_draft"),
+        letter(drug="-"),
+    ],
+    ids=[
+        "its own",
+        "merged",
+        "gone on with",
+        "told",
+        "asked for",
+        "the next",
+        "the manager",
+        "a new one",
+        "nothing used",
+    ],
+)
+def test_a_record_under_a_new_id_is_in_order(run: Run):
+    assert found("other_record", run) == []
+
+
+def test_a_tool_that_always_gives_another_id_means_it():
+    calls = [call("get_order", {"order_id": n}, {"order_id": n + 500, "label": f"parcel-{n}"}) for n in range(100, 104)]
+    answer = "The labels are parcel-100, parcel-101, parcel-102 and parcel-103."
+
+    assert found("other_record", conversation("Which labels?", calls, answer)) == []
+
+
+# --- less than was asked for -------------------------------------------------------------------
+
+
+def scaled(
+    given: int = 10,
+    *,
+    asked: int = 16,
+    answer: str = "search now runs 16 replicas.",
+    tool: str = "scale",
+    before: Sequence[Call] = (),
+    after: Sequence[Call] = (),
+    **more: Any,
+) -> Run:
+    wanted = {"service": "search", "replicas": asked}
+    calls = [*before, call(tool, wanted, {"service": "search", "replicas": given} | more), *after]
+    return conversation("Scale search to 16 replicas.", calls, answer)
+
+
+ANSWERS = [
+    "search now runs 16 replicas.",
+    '{"checkout": 24, "search": 16}',
+    "| service | replicas |\n| search | 16 |",
+    "Scaled search from 6 to 16 replicas.",
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_limit_that_the_answer_goes_past_is_found(answer: str):
+    run = scaled(answer=answer, limited_by="quota")
+
+    assert words("done_in_part", run) == ["scale was called with replicas 16 but returned 10; the answer says 16"]
+    assert found("done_in_part", scaled(answer=answer)) == [(2,)]
+
+
+def of(service: str, replicas: int, tool: str = "scale") -> dict[str, Any]:
+    said = {"service": service, "replicas": replicas}
+    return call(tool, said if tool == "scale" else {"service": service}, said)
+
+
+def test_more_than_was_asked_for_is_found_where_the_tool_gives_back_what_it_set():
+    assert found("done_in_part", scaled(20)) == []
+    assert found("done_in_part", scaled(20, before=[of("cart", 12), of("images", 8)])) == [(6,)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        scaled(16),
+        scaled(answer="search runs 10 replicas, not 16."),
+        scaled(answer="I asked for 16 replicas of search; the quota allows fewer.", limited_by="quota"),
+        scaled(answer="search could get ten of the 16 replicas."),
+        scaled(answer="The peak is at 16:00; search is ready."),
+        scaled(after=[of("search", 16, "get_service")]),
+        scaled(6, before=[of("search", 6, "get_service")]),
+        scaled(status="scaling"),
+        scaled(desired=16),
+        scaled(1600),
+        scaled(14, kept_back=2),
+        scaled(tool="get_replicas"),
+        scaled(tool="remove_replicas"),
+    ],
+    ids=[
+        *("as asked", "told", "why", "in words", "another figure", "reached later", "as before", "on its way"),
+        *("wanted", "another unit", "explained", "a lookup", "what is left"),
+    ],
+)
+def test_a_number_that_is_told_or_reached_or_explained_is_in_order(run: Run):
+    assert found("done_in_part", run) == []
+
+
+def test_another_service_that_has_the_number_does_not_make_it_reached():
+    assert found("done_in_part", scaled(after=[of("cart", 16, "get_service")])) == [(2,)]
+    assert found("done_in_part", scaled(before=[of("cart", 10, "get_service")])) == [(4,)]
+
+
+def test_a_whole_number_that_no_float_holds_is_none_to_reckon_with():
+    huge = 10**400
+    calls = [
+        call("get_item", {"item_id": 5}, {"item_id": 6, "amount": huge, "name": "Anna"}),
+        call("set_size", {"item": "a", "amount": huge}, {"item": "a", "amount": 7}),
+        call("set_size", {"item": "b", "amount": 9}, {"item": "b", "amount": 7, "left": huge}),
+    ]
+
+    assert found("done_in_part", conversation("Set the amounts.", calls, "b has the amount 9.")) == [(6,)]
