@@ -91,6 +91,7 @@ _KINDS = {
     "duplicate_call": (r"(Duplicate call: \S+) .*", r"\1"),
     "done_twice": (r"(.+?) was made again after it failed.*", r"\1 was made again after it failed, and was done twice"),
     "one_of_many": (r"(.+?) of .*? answered (\S+) .*", r"\1 answered \2 in one of many calls"),
+    "other_value": (r"(.+?)(?: of .*?)? returned .*", r"\1 returned another value in one of many calls"),
     "other_record": (r"(.+?) was called with (\S+) .*", r"\1 returned another \2 than it was called with"),
     "done_in_part": (r"(.+?) was called with (\S+) .*", r"\1 returned another \2 than the answer says"),
     "no_source": (r"(.+?) found nothing.*", r"\1 found nothing, and the answer has no other source"),

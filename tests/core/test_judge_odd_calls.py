@@ -191,6 +191,87 @@ def test_another_service_that_has_the_number_does_not_make_it_reached():
     assert found("done_in_part", scaled(before=[of("cart", 10, "get_service")])) == [(4,)]
 
 
+# --- one that returned another value -----------------------------------------------------------
+
+
+ROLLED_OUT = "All {n} gateways run 4.2.0."
+
+
+def rolled_out(
+    number: int = 5,
+    *,
+    answer: str = ROLLED_OUT,
+    says: str = "{gateway} reports firmware {version}, uptime {n} s.",
+    asked: str = "Bring the gateways to 4.2.0 and verify each.",
+    odd: int = 3,
+    push: bool = True,
+    after: Sequence[Call] = (),
+) -> Run:
+    calls: Calls = []
+    for n in range(1, number + 1):
+        gateway, version = f"gw-{n:02}", "4.1.7" if n == odd else "4.2.0"
+        text = says.format(gateway=gateway, version=version, n=30 + n) if says else None
+        if push:
+            calls.append(call("push_firmware", {"gateway": gateway, "version": "4.2.0"}, f"Sent to {gateway}."))
+        calls.append(call("read_version", {"gateway": gateway}, text or {"gateway": gateway, "version": version}))
+    return conversation(asked, [*calls, *after], answer.format(n=number))
+
+
+@pytest.mark.parametrize("says", ["{gateway} reports firmware {version}, uptime {n} s.", ""], ids=["text", "json"])
+def test_the_one_that_is_not_at_what_was_set_is_found(says: str):
+    message = "read_version of gw-03 returned 4.1.7, unlike the other 4 calls (4.2.0); the answer does not say so"
+
+    assert words("other_value", rolled_out(says=says)) == [message]
+    assert found("other_value", rolled_out(40, says=says)) == [(12,)]
+    assert found("other_value", rolled_out(says=says, push=False)) == [(6,)]
+    assert told(rolled_out(says=says)).endswith("first anomaly at step 12")
+
+
+def test_a_table_that_gives_the_one_as_the_others_does_not_tell_of_it():
+    table = "\n".join(f"| gw-{n:02} | 4.2.0 |" for n in range(1, 6))
+
+    assert found("other_value", rolled_out(answer=table)) == [(12,)]
+    assert found("other_value", rolled_out(answer=table.replace("| gw-03 | 4.2.0 |", "| gw-03 | old |"))) == []
+
+
+def read(gateway: str, version: str) -> dict[str, Any]:
+    return call("read_version", {"gateway": gateway, "again": True}, {"gateway": gateway, "version": version})
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        rolled_out(odd=0),
+        rolled_out(4),
+        rolled_out(answer="4 of {n} gateways run 4.2.0."),
+        rolled_out(answer="All gateways but one run 4.2.0."),
+        rolled_out(answer="All run 4.2.0. gw-03 has to be looked at."),
+        rolled_out(answer="All run 4.2.0 except for a gateway at 4.1.7."),
+        rolled_out(answer="The gateways were verified."),
+        rolled_out(after=[read("gw-03", "4.2.0")]),
+        rolled_out(push=False, answer="Most gateways are at 4.2.0."),
+        rolled_out(push=False, asked="Which firmware do they run?"),
+        rolled_out(says="{gateway} runs 4.2.0, before {version}, uptime {n} s."),
+    ],
+    ids=[
+        *("all the same", "too few", "counted", "but one", "named", "told", "no claim", "set right", "not of all"),
+        *("not asked for", "the usual one too"),
+    ],
+)
+def test_one_that_is_told_or_set_right_is_in_order(run: Run):
+    assert found("other_value", run) == []
+
+
+@pytest.mark.parametrize(("key", "at"), [("replicas", [(18,)]), ("restarts", [])])
+def test_a_small_number_counts_only_under_the_name_that_it_was_set_by(key: str, at: list[tuple[int, ...]]):
+    names = [f"svc-{letter}" for letter in "abcde"]
+    calls = [call("scale", {"service": name, "replicas": 3}, OK) for name in names]
+    calls += [call("get_service", {"service": name}, {key: 2 if name == "svc-d" else 3}) for name in names]
+    run = conversation("Scale all 5 services to 3 replicas.", calls, "All 5 services have 3 replicas.")
+
+    assert found("other_value", run) == at
+
+
 def test_a_whole_number_that_no_float_holds_is_none_to_reckon_with():
     huge = 10**400
     calls = [
