@@ -95,6 +95,7 @@ _KINDS = {
     "other_record": (r"(.+?) was called with (\S+) .*", r"\1 returned another \2 than it was called with"),
     "done_in_part": (r"(.+?) was called with (\S+) .*", r"\1 returned another \2 than the answer says"),
     "check_skipped": (r"(.+?) was called for .* without (\S+), .*", r"\1 was called without \2"),
+    "other_row": (r"(.+?) was called with (\S+) .*; (\S+) lists .*", r"\1 was called with another \2 than \3 lists"),
     "no_source": (r"(.+?) found nothing.*", r"\1 found nothing, and the answer has no other source"),
     "other_total": (r"The answer gives a total of .*", "The answer gives a total that its list does not make"),
     "page_unread": (r"(.+?) gave .*", r"\1 gave a part of a list that the answer speaks of as a whole"),

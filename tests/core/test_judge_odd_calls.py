@@ -323,6 +323,73 @@ def test_a_call_whose_check_is_not_needed_or_is_told_is_in_order(run: Run):
     assert found("check_skipped", run) == []
 
 
+# --- a row that is carried out otherwise -------------------------------------------------------
+
+WELLS = [{"well": f"A{n}", "source": "primer", "volume_ul": volume} for n, volume in enumerate((5, 1.25, 2.5) * 2)]
+
+
+def filled(
+    used: Any = 12.5,
+    *,
+    wells: Calls = WELLS,
+    asked: str = "Fill the plate by its protocol.",
+    answer: str = "The wells are filled as in the protocol.",
+    tool: str = "dispense",
+    more: Sequence[Call] = (),
+) -> Run:
+    calls = [call("get_protocol", {"plate": "X"}, {"wells": wells}), *more[:-1]]
+    calls += [call(tool, well | ({"volume_ul": used} if well["well"] == "A4" else {}), OK) for well in wells]
+    return conversation(asked, [*calls, *more[-1:]], answer)
+
+
+def test_the_one_row_that_is_carried_out_otherwise_is_found():
+    assert words("other_row", filled()) == [
+        "dispense was called with volume_ul 12.5 for well A4; get_protocol lists 1.25"
+    ]
+    assert found("other_row", filled()) == [(12,)]
+    assert told(filled()).endswith("first anomaly at step 12")
+    assert found("other_row", filled(answer="A0, A1, A2, A3, A4 and A5 are filled.")) == [(12,)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        filled(1.25),
+        filled(5),
+        filled(wells=WELLS[1:5]),
+        filled(asked="Fill the plate by its protocol, but A4 with ten times as much."),
+        filled(asked="Fill the plate by its protocol, 12.5 µL where it says 1.25."),
+        filled(answer="The wells are filled; one of them got 12,5 µL."),
+        filled(answer="The wells are filled. A4 got more."),
+        filled(more=[call("get_stock", {}, {"left": 12.5}), call("seal", {}, OK)]),
+        filled(more=[call("dispense", WELLS[4], OK)]),
+        filled(tool="get_volume"),
+        filled(1.2),
+        filled(wells=[well | {"volume_ul": "much"} for well in WELLS], used="little"),
+        filled(wells=[well | {"well": f"A{n % 5}"} for n, well in enumerate(WELLS)]),
+    ],
+    ids=[
+        *("as its row", "told in another row", "too few", "asked for", "asked for as a value", "told", "named"),
+        *("told by a tool", "set right", "a lookup", "rounded", "no figure", "two rows of one name"),
+    ],
+)
+def test_a_row_whose_other_value_is_told_is_in_order(run: Run):
+    assert found("other_row", run) == []
+
+
+@pytest.mark.parametrize(
+    ("used", "at"),
+    [("Ann Lee 7", []), ("Dr Ann Lee 7", []), ("Ann Lee 8", [(10,)])],
+    ids=["other marks", "more of it", "another one"],
+)
+def test_a_text_with_other_marks_or_with_more_is_the_same(used: str, at: list[tuple[int, ...]]):
+    people = [{"id": n, "name": f"ann-lee {n - 97}"} for n in range(101, 107)]
+    made = [call("invite", each | ({"name": used} if each["id"] == 104 else {}), OK) for each in people]
+    calls = [call("list_people", {}, {"people": people}), *made]
+
+    assert found("other_row", conversation("Invite all.", calls, "All are invited.")) == at
+
+
 def test_a_whole_number_that_no_float_holds_is_none_to_reckon_with():
     huge = 10**400
     calls = [

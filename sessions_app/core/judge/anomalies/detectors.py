@@ -22,6 +22,7 @@ from sessions_app.core.judge.anomalies.nothing_found import (
 from sessions_app.core.judge.anomalies.old_data import older_than_others
 from sessions_app.core.judge.anomalies.one_of_many import one_of_many
 from sessions_app.core.judge.anomalies.other_dates import other_dates
+from sessions_app.core.judge.anomalies.other_rows import other_rows
 from sessions_app.core.judge.anomalies.other_values import other_values
 from sessions_app.core.judge.anomalies.owners import other_identity, unscoped_calls, used_of_other
 from sessions_app.core.judge.anomalies.refusals import refusals_gone_past, unfinished_gone_past
@@ -92,6 +93,7 @@ DETECTORS: tuple[Detector, ...] = (
     other_records,
     done_in_part,
     skipped_checks,
+    other_rows,
     warnings_gone_past,
     older_than_others,
     sub_agents_gone_past,
@@ -144,6 +146,8 @@ RULES: dict[str, str] = {
     "as at a limit, and the answer states the one that was asked for.",
     "check_skipped": "Of four or more calls of one tool, all but one came after a check of the same thing; "
     "the answer does not say that the check is missing.",
+    "other_row": "Calls carried out the rows of a list, and one of them has a value that is neither in its row nor "
+    "told anywhere else; the answer does not speak of it.",
     "warning_unsaid": "A tool's answer is out of date, as it says itself or beside those of the tool's other calls, "
     "and the run's answer does not say so; a note for other warnings of tools.",
     "sub_agent_unsaid": "A sub-agent failed or came to nothing, and the answer does not say so.",
