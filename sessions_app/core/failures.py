@@ -86,7 +86,7 @@ def _foremost(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
 _KINDS = {
     "other_identity": (r"(.+?) was called with (user|tenant)_id .*", r"\1 was called for a different \2"),
     "unnamed_id": (r"(.+?) acted on .*", r"\1 acted on an id that nobody named"),
-    "other_date": (r"(.+?) was called with .*", r"\1 was called with another day than the question names"),
+    "other_date": (r"(.+?) was called for .*", r"\1 was called with another day than the question names"),
     "other_id": (r"(.+?) acted on .*", r"\1 acted on another id than the question names"),
     "duplicate_call": (r"(Duplicate call: \S+) .*", r"\1"),
     "done_twice": (r"(.+?) was made again after it failed.*", r"\1 was made again after it failed, and was done twice"),
@@ -96,6 +96,10 @@ _KINDS = {
     "done_in_part": (r"(.+?) was called with (\S+) .*", r"\1 returned another \2 than the answer says"),
     "check_skipped": (r"(.+?) was called for .* without (\S+), .*", r"\1 was called without \2"),
     "other_row": (r"(.+?) was called with (\S+) .*; (\S+) lists .*", r"\1 was called with another \2 than \3 lists"),
+    "other_subject": (
+        r"(.+?) was called for .*",
+        r"\1 was called for another thing than the answer speaks of",
+    ),
     "no_source": (r"(.+?) found nothing.*", r"\1 found nothing, and the answer has no other source"),
     "other_total": (r"The answer gives a total of .*", "The answer gives a total that its list does not make"),
     "page_unread": (r"(.+?) gave .*", r"\1 gave a part of a list that the answer speaks of as a whole"),

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from sessions_app.core.failures import signs_of
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.anomalies.statements import figures_in, is_stated
 from sessions_app.core.run import Run
-from tests.core.test_judge_conversations import found
+from tests.core.test_judge_conversations import booked, found
 from tests.core.test_trouble_in_the_middle import OK, call, conversation, told
+from tests.growth import LINEAR, growth
 
 Call = dict[str, Any]
 Calls = list[Call]
@@ -390,6 +392,80 @@ def test_a_text_with_other_marks_or_with_more_is_the_same(used: str, at: list[tu
     assert found("other_row", conversation("Invite all.", calls, "All are invited.")) == at
 
 
+# --- another thing than the one with the value -------------------------------------------------
+
+
+def watched(
+    stopped: str = "P-04",
+    *,
+    answer: str = "One bearing was at 82.4 °C, so I stopped that pump.",
+    asked: str = "Walk through the pumps. If a bearing is above 75 °C, stop that pump.",
+    value: float = 82.4,
+    json: bool = False,
+    more: Sequence[Call] = (),
+) -> Run:
+    calls: Calls = []
+    for n in range(1, 5):
+        heat = value if n == 3 else 48.2 + n
+        text = f"Pump P-0{n}: bearing {heat} °C, vibration 1.{n} mm/s."
+        calls.append(call("read_bearing", {"pump": f"P-0{n}"}, {"bearing_c": heat} if json else text))
+    return conversation(asked, [*calls, *more, call("stop_pump", {"pump": stopped}, OK)], answer)
+
+
+@pytest.mark.parametrize("json", [True, False])
+def test_an_action_on_another_than_the_one_with_the_value_is_found(json: bool):
+    message = (
+        "stop_pump was called for P-04, for which read_bearing had returned 52.2; "
+        "the 82.4 in the answer is that of P-03"
+    )
+
+    assert words("other_subject", watched(json=json)) == [message]
+    assert found("other_subject", watched(json=json)) == [(10,)]
+    assert found("other_subject", watched(answer="P-03 was at 82.4 °C; I stopped it.", json=json)) == [(10,)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        watched("P-03"),
+        watched("P-09"),
+        watched(answer="P-03 is at 82.4 °C; I stopped P-04 as it feeds the same line."),
+        watched(answer="One bearing was at 82.4 °C, the pump that I stopped at 52.2 °C."),
+        watched(answer="One pump was stopped."),
+        watched(asked="Walk through the pumps and stop P-04 for its service; 75 °C is the limit."),
+        watched(asked="Walk through the pumps and stop the one that is due."),
+        watched(value=74.5, answer="The warmest was at 74.5 °C; I stopped the one for the test."),
+        watched(more=[call("get_standby", {"pump": "P-03"}, "P-03 is backed by P-04.")]),
+        watched(more=[call("stop_pump", {"pump": "P-03"}, OK)]),
+    ],
+    ids=[
+        *("that one", "none of them", "named", "its value told", "no value", "asked for", "no limit"),
+        *("within the limit", "tied", "that one too"),
+    ],
+)
+def test_an_action_that_is_named_or_wanted_is_in_order(run: Run):
+    assert found("other_subject", run) == []
+
+
+# --- in groups, and what it costs --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("run", "sign"),
+    [
+        (letter(), "get_medication returned another patient_id than it was called with"),
+        (scaled(), "scale returned another replicas than the answer says"),
+        (rolled_out(), "read_version returned another value in one of many calls"),
+        (swept(), "delete_bucket was called without legal_hold_check"),
+        (filled(), "dispense was called with another volume_ul than get_protocol lists"),
+        (booked(), "book_room was called with another day than the question names"),
+        (watched(), "stop_pump was called for another thing than the answer speaks of"),
+    ],
+)
+def test_runs_with_the_same_kind_of_odd_call_share_a_sign(run: Run, sign: str):
+    assert signs_of(status="ok", error=None, anomalies=find_anomalies(run)) == (sign,)
+
+
 def test_a_whole_number_that_no_float_holds_is_none_to_reckon_with():
     huge = 10**400
     calls = [
@@ -399,3 +475,21 @@ def test_a_whole_number_that_no_float_holds_is_none_to_reckon_with():
     ]
 
     assert found("done_in_part", conversation("Set the amounts.", calls, "b has the amount 9.")) == [(6,)]
+
+
+def test_odd_calls_among_many_cost_no_more_than_their_number():
+    def ran(number: int) -> Run:
+        rows = [{"id": n, "size": n * 1.5} for n in range(number)]
+        calls = [call("list_rows", {}, {"rows": rows})]
+        for n in range(number):
+            subject, odd = {"item": f"i-{n}"}, n % 2
+            calls += [
+                call("get_item", subject, {"item": f"i-{n + odd}", "name": f"name-{n}", "heat": 50.5 + n}),
+                call("check_item", subject, OK),
+                call("set_size", subject | {"size": 100 + n}, subject | {"size": 100 + n - odd}),
+                call("cut", {"id": n, "size": n * 1.5 + odd * 0.1}, f"Item i-{n} is at 4.{n}, or {n}."),
+            ]
+        answer = " ".join(f"i-{n} has the size {100 + n} and name-{n}." for n in range(number))
+        return conversation("Set all above 60 to 100.", calls, answer)
+
+    assert growth(find_anomalies, ran(50), ran(200)) < LINEAR
