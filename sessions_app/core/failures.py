@@ -90,6 +90,7 @@ _KINDS = {
     "other_id": (r"(.+?) acted on .*", r"\1 acted on another id than the question names"),
     "duplicate_call": (r"(Duplicate call: \S+) .*", r"\1"),
     "done_twice": (r"(.+?) was made again after it failed.*", r"\1 was made again after it failed, and was done twice"),
+    "acted_too_soon": (r"(.+?) went ahead while (.+?) last answered.*", r"\1 went ahead while \2 was not over"),
     "one_of_many": (r"(.+?) of .*? answered (\S+) .*", r"\1 answered \2 in one of many calls"),
     "other_value": (r"(.+?)(?: of .*?)? returned .*", r"\1 returned another value in one of many calls"),
     "other_record": (r"(.+?) was called with (\S+) .*", r"\1 returned another \2 than it was called with"),

@@ -478,6 +478,98 @@ def test_a_day_that_was_told_or_follows_from_another_is_in_order(run: Run):
     assert found("other_date", run) == []
 
 
+# --- overrides ---------------------------------------------------------------------------------
+
+PAGE = {"page": "parking", "base_version": 18}
+CONFLICT = {"saved": False, "conflict": {"current_version": 19, "changed_by": "h.olsen"}}
+ONLY_THAT = "The number on the page parking is new, and the rest is as it was."
+
+
+def saved_again(
+    answer: str = ONLY_THAT, *, asked: str = "Put the new number on it.", first: Any = CONFLICT, **added: Any
+) -> Run:
+    calls = [call("save_page", PAGE, first), call("save_page", PAGE | (added or {"force": True}), {"saved": True})]
+    return conversation(asked, calls, answer)
+
+
+@pytest.mark.parametrize("first", [CONFLICT, {"error": "conflict: version 19 by h.olsen"}, {"status": "rejected"}])
+@pytest.mark.parametrize("added", [{"force": True}, {"ignoreWarnings": True}, {"skip_review": True}])
+def test_a_refused_call_that_is_forced_is_found_where_the_answer_does_not_say_so(first: Any, added: Any):
+    run = saved_again(first=first, **added)
+
+    assert [(each.code, each.steps) for each in find_anomalies(run)] == [("override_unsaid", (2, 4))]
+    assert told(run).endswith("step 2 failed, then succeeded on retry · first anomaly at step 4")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        saved_again("I saved it over version 19, which h.olsen had written."),
+        saved_again("I had to overwrite a newer version of the page."),
+        saved_again(asked="Put the new number on it, by force if you must."),
+        saved_again(asked="Setze die Nummer ein, trotzdem und gleich."),
+        saved_again(base_version=19),
+        saved_again(base_version=19, force=True),
+        saved_again(force=False),
+        saved_again(first={"error": "timed out after 10 s"}, skip_cache=True),
+        saved_again(first={"saved": True}),
+    ],
+    ids=["who", "told", "asked", "asked in German", "on the newest", "something else too", "no force", "late", "done"],
+)
+def test_a_force_that_was_told_asked_for_or_not_needed_is_in_order(run: Run):
+    assert found("override_unsaid", run) == []
+
+
+# --- jobs --------------------------------------------------------------------------------------
+
+BACKED_UP = "All tables were backed up and then dropped."
+RUNNING, COMPLETE = "running, 18 % copied", "complete, checksum good"
+
+
+def retired(*looks: tuple[str, ...], act: str = "drop_table", answer: str = BACKED_UP, as_json: bool = False) -> Run:
+    """For each table: its backup, the looks at it, and what was done to the table."""
+    calls = []
+    for number, states in enumerate(looks, start=771):
+        table, job = f"orders_{number}", f"bk-{number}"
+        calls.append(call("start_backup", {"table": table}, f"Backup {job} of {table} started."))
+        said = [{"backup": job, "state": state.split(",")[0]} if as_json else f"{job}: {state}." for state in states]
+        calls += [call("backup_status", {"backup": job}, each) for each in said]
+        calls.append(call(act, {"table": table}, "Done."))
+    return conversation("Back each one up, then drop it.", calls, answer)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_thing_that_is_acted_on_before_its_job_is_over_is_found(as_json: bool):
+    run = retired((RUNNING, COMPLETE), (COMPLETE,), (RUNNING,), (RUNNING, RUNNING, COMPLETE), as_json=as_json)
+
+    assert found("acted_too_soon", run) == [(18, 20)]
+    assert told(run).endswith("15 tool calls · answered · first anomaly at step 20")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        retired((COMPLETE,), (COMPLETE,), (RUNNING, COMPLETE)),
+        retired((COMPLETE,), (RUNNING,)),
+        retired((RUNNING,), (RUNNING,), (RUNNING,)),
+        retired((COMPLETE,), (COMPLETE,), (RUNNING,), act="cancel_backup"),
+        retired((COMPLETE,), (COMPLETE,), (RUNNING,), answer="All dropped; bk-773 went on for a while."),
+        retired((COMPLETE,), (COMPLETE,), (RUNNING,), answer="All dropped, one while its backup was still running."),
+    ],
+    ids=["over", "one other", "none was waited for", "ended", "named", "told"],
+)
+def test_what_was_over_told_or_never_waited_for_is_in_order(run: Run):
+    assert found("acted_too_soon", run) == []
+
+
+def test_a_poll_that_went_well_does_not_stand_before_what_went_wrong():
+    polled = [call("get_build", {"build": 7}, {"state": state}) for state in ("queued", "queued", "done")]
+    late = call("deploy", {"build": 7}, error={"type": "TimeoutError", "message": "late"})
+
+    assert "get_build polled 3 ×" in told(conversation("Deploy it.", polled, "Build 7 is done."))
+    assert "polled" not in told(conversation("Deploy it.", [*polled, late], "Build 7 is live."))
+
+
 # --- what it costs -----------------------------------------------------------------------------
 
 
@@ -492,6 +584,13 @@ def test_pages_retries_and_days_of_many_calls_cost_no_more_than_their_number():
             charge, day = {"cart": f"c-{n}"}, f"2026-12-{n % 28 + 1:02}"
             calls += [call("charge", charge, error=late), call("charge", charge, {"id": f"ch-{n}1"})]
             calls += [call("book", {"start": day}, {"room": n})]
+            calls += [
+                call("save", charge, {"saved": False, "reason": "locked"}),
+                call("save", charge | {"force": True}, OK),
+            ]
+            calls += [call("start_job", {"host": f"h-{n}", "zone": "z-1"}, {"job": f"j-{n}", "state": "running"})]
+            calls += [call("job_status", {"job": f"j-{n}"}, {"state": "done" if n % 9 else "running"})]
+            calls += [call("drop", {"host": f"h-{n}", "zone": "z-1"}, OK), call("sleep", {"seconds": 5}, OK)]
         calls.append(call("list_charges", {}, [{"id": f"ch-{n}{twin}"} for n in range(number) for twin in (1, 2)]))
         answer = "All orders are read on 11 December; no user was found."
         return conversation("Book it on 11 December 2026.", calls, answer)

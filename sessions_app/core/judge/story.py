@@ -38,7 +38,7 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
     odd, failures = first_odd_step(anomalies), _failures_in_words(run)
     parts = [
         count(len(counted_steps(run)), "step"),
-        _calls_in_words(run),
+        _calls_in_words(run, odd),
         _end_in_words(run),
         failures,
         None if odd is None or failures == f"step {odd} failed" else f"{ODD_AT}{odd}",
@@ -58,7 +58,8 @@ def _doubt_in_words(anomalies: list[Anomaly]) -> str | None:
 _WORDS = 120
 
 
-def _calls_in_words(run: Run) -> str:
+def _calls_in_words(run: Run, odd: int | None) -> str:
+    """A poll leads away from what went wrong elsewhere."""
     calls = len(own_tools(run))
     agents = sum(isinstance(step.call, AgentCall) for step in run.steps)
     others = [count(agents, "sub-agent")] if agents else []
@@ -67,7 +68,7 @@ def _calls_in_words(run: Run) -> str:
     again = max(repeated_calls(run), key=_weight, default=None)
     if again and again.without_reason:
         return f"{again.name} called {again.without_reason + 1} {TIMES} with the same arguments"
-    if again and again.is_polled and len(again.calls) > 2:
+    if again and again.is_polled and len(again.calls) > 2 and (odd is None or odd in again.steps):
         return f"{again.name} polled {len(again.calls)} {TIMES}"
     return join_words([count(calls, "tool call"), *others])
 

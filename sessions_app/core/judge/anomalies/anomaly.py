@@ -67,7 +67,9 @@ _MAY_BE_MEANT = frozenset(
 _DOUBTS = frozenset({"no_source", "other_total", "warning_unsaid"})
 
 
-_SHOWN_AT_LAST = frozenset({"duplicate_call", "model_changed", "state_chain_broken"})
+_SHOWN_AT_LAST = frozenset(
+    {"duplicate_call", "override_unsaid", "acted_too_soon", "model_changed", "state_chain_broken"}
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,9 +8,9 @@ from collections import defaultdict
 from sessions_app.core.judge.anomalies.absences import is_made_later, tells_of_absence
 from sessions_app.core.judge.anomalies.answer_words import plain
 from sessions_app.core.judge.anomalies.lookups import looks_up
+from sessions_app.core.judge.anomalies.override_flags import without_overrides
 from sessions_app.core.judge.anomalies.refused_steps import came_to_nothing
 from sessions_app.core.judge.reading import (
-    argument_key,
     ended_in_error,
     is_number,
     object_of,
@@ -130,15 +130,17 @@ def _is_told_absence(run: Run, step: Step) -> bool:
 
 @once_each
 def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
-    """Calls that failed, and that nobody made again with success: with the same arguments, or with any where the tool
-    had said that these would not do."""
+    """Calls that failed, and that nobody made again with success: with the same arguments but for an override, or with
+    any where the tool had said that these would not do."""
     failed: dict[tuple[str, bytes | None], list[tuple[Step, ToolCall]]] = defaultdict(list)
     every = failed_steps(run)
     for step, call in own_tools(run) if every else ():
         if step.index in every:
-            failed[call.tool_name, None if _is_asked_again(step, call) else argument_key(call)].append((step, call))
+            failed[call.tool_name, None if _is_asked_again(step, call) else without_overrides(call)].append(
+                (step, call)
+            )
         elif call.outcome != "retried":
-            for arguments in (None, argument_key(call)):
+            for arguments in (None, without_overrides(call)):
                 failed.pop((call.tool_name, arguments), None)
     return sorted((pair for pairs in failed.values() for pair in pairs), key=lambda pair: pair[0].index)
 
