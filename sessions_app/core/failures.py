@@ -103,7 +103,7 @@ _KINDS = {
     ),
     "no_source": (r"(.+?) found nothing.*", r"\1 found nothing, and the answer has no other source"),
     "other_total": (r"The answer gives a total of .*", "The answer gives a total that its list does not make"),
-    "page_unread": (r"(.+?) gave .*", r"\1 gave a part of a list that the answer speaks of as a whole"),
+    "page_unread": (r"(.+?) gave .*", r"\1 gave a part of what the answer speaks of as a whole"),
     "other_sum": (r"(.+?) was called with (\S+) .*", r"\1 was called with a different \2 than before"),
 }
 """Anomalies whose words are about the values of one run."""

@@ -358,6 +358,65 @@ def test_lists_that_were_read_to_the_end_or_told_as_a_part_are_in_order(run: Run
 # --- cut answers -------------------------------------------------------------------------------
 
 
+LOG = "02:00 chunk 1: 500 rows read, 500 stored\n02:01 chunk 2: 500 rows read, 500 stored\n"
+MARK = "[showing lines 1-30 of 4,812]"
+NO_ROWS = "No, job 5521 rejected no rows last night."
+LOGGED = {"lines": ["chunk 1 stored", "chunk 2 stored"], "shown": 2, "total": 4812, "truncated": True}
+
+
+def log_read(result: Any = LOG + MARK, *more: dict[str, Any], answer: str = NO_ROWS, **asked: Any) -> Run:
+    calls = [call("read_log", {"job": 5521} | asked, result), *more, call("job_schedule", {"id": 5521}, "At 02:00.")]
+    return conversation("Did job 5521 reject any rows last night?", calls, answer)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [LOG + MARK, f"({MARK[1:-1]})\n{LOG}", LOG + "... output truncated ...", LOG + "Showing 30 of 4812 lines", LOGGED],
+    ids=["at the end", "at the beginning", "truncated", "how many", "fields"],
+)
+def test_a_part_of_a_text_that_the_answer_denies_something_of_is_found(result: Any):
+    assert found("page_unread", log_read(result)) == [(2,)]
+
+
+def test_a_part_of_a_text_is_told_as_it_says_itself():
+    (part,) = find_anomalies(log_read())
+
+    assert part.message == (
+        "read_log gave lines 1-30 of 4,812; the rest was not read, and the answer says that there is none"
+    )
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        log_read(LOG + "[showing lines 1-4,812 of 4,812]"),
+        log_read(f"{LOG}12:00 read pages 1-30 of 4,812 of the source in 3.2 s\n02:02 done"),
+        log_read(LOG + MARK, call("read_log", {"job": 5521, "offset": 31}, LOG)),
+        log_read(LOG + MARK, call("search_log", {"job": 5521, "words": "rejected"}, "nothing")),
+        log_read(LOG + MARK, call("update_job", {"job": 5521, "rows": 400}, OK)),
+        log_read(limit=30),
+        log_read(answer="The first 30 lines of job 5521's log tell of no rejected rows."),
+        log_read(answer="Job 5521 began at 02:00."),
+        log_read(answer="Job 5521 began at 02:00 and has no owner."),
+        log_read(answer="No rows were rejected by job 7."),
+    ],
+    ids=[
+        "whole",
+        "in the text",
+        "read on",
+        "searched",
+        "changed",
+        "asked for",
+        "told",
+        "no denial",
+        "other",
+        "another",
+    ],
+)
+def test_a_text_that_was_read_on_told_as_a_part_or_not_denied_is_in_order(run: Run):
+    assert found("page_unread", run) == []
+
+
 def planned(finish_reason: str = "length", *, is_given: bool = True, words: str | None = None) -> Run:
     """A plan of one answer, and the answer behind it that calls a tool."""
     plan, again = ({"part_kind": "user-prompt", "content": text} for text in ("Rename it everywhere.", "Do it."))
@@ -590,9 +649,10 @@ def test_pages_retries_and_days_of_many_calls_cost_no_more_than_their_number():
             ]
             calls += [call("start_job", {"host": f"h-{n}", "zone": "z-1"}, {"job": f"j-{n}", "state": "running"})]
             calls += [call("job_status", {"job": f"j-{n}"}, {"state": "done" if n % 9 else "running"})]
+            calls += [call("read_log", {"job": 5521, "node": n}, f"row {n}\n[lines 1-3 of 9]")]
             calls += [call("drop", {"host": f"h-{n}", "zone": "z-1"}, OK), call("sleep", {"seconds": 5}, OK)]
         calls.append(call("list_charges", {}, [{"id": f"ch-{n}{twin}"} for n in range(number) for twin in (1, 2)]))
-        answer = "All orders are read on 11 December; no user was found."
+        answer = "All orders are read on 11 December; no user was found. No row of 5521 is bad."
         return conversation("Book it on 11 December 2026.", calls, answer)
 
     assert growth(find_anomalies, ran(50), ran(200)) < LINEAR

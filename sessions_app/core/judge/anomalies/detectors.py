@@ -167,8 +167,8 @@ RULES: dict[str, str] = {
     "sub_agent_unsaid": "A sub-agent failed or came to nothing, and the answer does not say so.",
     "no_source": "Searches found nothing, and the answer states a number or a rule that nothing else told; "
     "a note where it affirms something else.",
-    "page_unread": "A tool gave a part of a list and said that there is more, which nobody read, "
-    "and the answer speaks of all.",
+    "page_unread": "A tool gave a part of a list or of a text and said that there is more, which nobody read, "
+    "and the answer speaks of all, or says that there is none.",
     "other_sum": "A call went on with another sum than a tool had told, or than the amounts of what it lists come to.",
     "other_total": "The total in the answer is not the sum of what it lists; a note where it is not that of the lines "
     "that a tool gave.",

@@ -1,4 +1,4 @@
-"""Lists of which only the first pages were read, and answers that speak of all of it."""
+"""Lists and texts of which only a part was read, and answers that speak of all of it, or deny something of it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,29 @@ from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import SENTENCE, answer_of, is_named, owns_up, plain
+from sessions_app.core.judge.anomalies.denials import denials_in, is_denied
 from sessions_app.core.judge.anomalies.lookups import looks_up
-from sessions_app.core.judge.reading import has_answer, object_of, own_tools
+from sessions_app.core.judge.anomalies.told_parts import part_in_words
+from sessions_app.core.judge.reading import has_answer, object_of, own_tools, text_of
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, Step, ToolCall
 
 
 def unread_pages(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """A tool said that there is more of a list, nobody asked for it, and the answer speaks of all."""
-    of_all = _of_all(run) if has_answer(run) and not owns_up(run.output) else ""
-    for step, call, given, total in _left_unread(run) if of_all else ():
+    """A tool said that there is more, nobody asked for it, and the answer speaks of all, or says that there is none."""
+    is_told = has_answer(run) and not owns_up(run.output)
+    of_all, denials = (_of_all(run), denials_in(run)) if is_told else ("", [])
+    for step, call, said, total in _left_unread(run) if of_all or denials else ():
         if _speaks_of(of_all, call) and not (total and is_named(str(total), of_all)):
-            said = f"gave {given} of {total}" if total else f"gave {given} and said that there is more"
-            message = f"{step.name} {said}; the rest was not read, and the answer speaks of all"
-            yield Anomaly(code="page_unread", message=message, steps=(step.index,))
+            claim = "speaks of all"
+        elif not _PLACES.isdisjoint(map(str.lower, object_of(call.arguments))) or not is_denied(
+            run, denials, step, call
+        ):
+            continue
+        else:
+            claim = "says that there is none"
+        message = f"{step.name} gave {said}; the rest was not read, and the answer {claim}"
+        yield Anomaly(code="page_unread", message=message, steps=(step.index,))
 
 
 _ALL = re.compile(
@@ -54,22 +63,27 @@ _NO_NAMES = frozenset({"items", "results", "data", "rows", "list", "find", "sear
 _PLACES = frozenset(
     {"page", "page_number", "page_token", "pagetoken", "page_size", "pagesize", "per_page", "cursor", "next_cursor"}
     | {"offset", "start", "skip", "after", "starting_after", "limit"}
+    | {"line", "lines", "head", "tail", "start_line", "end_line", "max_lines", "max_results", "range", "first", "last"}
 )
 """Arguments that say which part of a list is asked for."""
 
 
-def _left_unread(run: Run) -> Iterator[tuple[Step, ToolCall, int, int | None]]:
-    """Of each list that was read the last call, where it did not come to the end."""
+def _left_unread(run: Run) -> Iterator[tuple[Step, ToolCall, str, int | None]]:
+    """Of each list or text that was read the last call, where it did not come to the end: what it gave, and of how
+    many."""
     lists: dict[tuple[str, str], list[tuple[Step, ToolCall]]] = defaultdict(list)
     for step, call in own_tools(run):
-        if looks_up(step, call) and _rows(object_of(call.result)):
+        if looks_up(step, call) and (_rows(object_of(call.result)) or text_of(call.result)):
             asked = {key: item for key, item in object_of(call.arguments).items() if key.lower() not in _PLACES}
             lists[call.tool_name, str(sorted(asked.items(), key=str))].append((step, call))
     for calls in lists.values():
         told, given = object_of(calls[-1][1].result), sum(_rows(object_of(call.result)) for _, call in calls)
         total = _total(told)
-        if _has_more(told, given, total):
-            yield *calls[-1], given, total if total and total > given else None
+        if (part := part_in_words(text_of(calls[-1][1].result) or "")) is not None:
+            yield *calls[-1], part, None
+        elif _has_more(told, given, total):
+            more = total if total and total > given else None
+            yield *calls[-1], f"{given} of {more}" if more else f"{given} and said that there is more", more
 
 
 def _rows(told: JsonObject) -> int:
