@@ -113,8 +113,9 @@ def tool_answer(
     ]
     for (run, row), step in _read(equal[:CANDIDATES]):
         call = step.call
-        is_of_tool = isinstance(call, ToolCall) and call.tool_name == tool_name
-        if is_of_tool and not _is_gone(call.arguments) and is_same_call(call, arguments) and _has_answer(call):
+        if not isinstance(call, ToolCall) or call.tool_name != tool_name or _is_gone(call.arguments):
+            continue
+        if is_same_call(call, arguments) and _has_answer(call):
             return BorrowedToolAnswer(**_place(run, row), call=call, error=step.error)
     return None
 

@@ -299,7 +299,7 @@ def test_an_answer_whose_keys_stand_in_another_order_is_another_answer():
 
 def test_an_answer_to_the_same_keys_in_another_order_is_not_borrowed():
     run = parse_native(playing.recorded(one_tool())[0])
-    recorded, asked = run.steps[1].call.result.value, run.steps[2].call
+    recorded, asked = run.steps[1].call.result.value, run.model_calls[1][1]
     lent = {"response": asked.response.value, "run_id": "another", "step": 3}
     elsewhere = Elsewhere(models={RequestKeys().of(asked, run.model).hex(): lent})
     turned = dict(reversed(recorded.items()))

@@ -73,14 +73,14 @@ def test_eleven_tool_calls_are_many_and_ten_are_not():
 
 
 @pytest.mark.parametrize(
-    "last",
-    [tool(arguments={"page": 11}), tool(arguments={"page": 0}), tool(error=FAILED)],
+    ("last", "level"),
+    [(tool(arguments={"page": 11}), "info"), (tool(arguments={"page": 0}), "warning"), (tool(error=FAILED), "info")],
     ids=["all others", "one again", "one failed"],
 )
-def test_many_calls_are_a_note(last):
+def test_many_calls_are_a_note_where_none_was_made_again_without_a_reason(last, level):
     run = make_run(model(), *calls(10), last)
 
-    assert [a.level for a in find_anomalies(run) if a.code == "many_tool_calls"] == ["info"]
+    assert [a.level for a in find_anomalies(run) if a.code == "many_tool_calls"] == [level]
 
 
 def test_the_number_of_calls_is_told_last():

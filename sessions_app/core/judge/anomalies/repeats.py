@@ -34,10 +34,13 @@ from sessions_app.core.shared_values import once_each
 
 
 def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """Of the run as a whole, so at no step; there may just have been much to do."""
+    """Of the run as a whole, so at no step. A mere note where no call was made again without a reason: there was much
+    to do."""
     calls = calls_made(run)
     if len(calls) > rules.max_tool_calls:
-        yield Anomaly(code="many_tool_calls", message=f"High tool call count: {len(calls)}", level="info")
+        is_plain = not any(repeated.without_reason for repeated in repeated_calls(run))
+        message = f"High tool call count: {len(calls)}"
+        yield Anomaly(code="many_tool_calls", message=message, level="info" if is_plain else "warning")
 
 
 def duplicate_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
