@@ -14,7 +14,7 @@ from sessions_app.agents.loop.library import dump_message, load_messages
 from sessions_app.core.history import History, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.asked_model import AskedModel, first_other
-from sessions_app.core.replay.call_places import MESSAGE, answer_at, is_how_it_ended
+from sessions_app.core.replay.call_places import MESSAGE, answer_at, is_how_it_ended, of_call
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch, note_untold_parameters
 from sessions_app.core.replay.new_tools import at_tools
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
@@ -46,6 +46,9 @@ class Transcript:
     watches_changes: bool = False
     """Code of the team's may change a message that was written down; a rebuilt agent has none, and a recording of such
     code does not hold the change."""
+    is_of_code: bool = False
+    """Whether the team's own code runs: what a call came to otherwise, it came to by that. A rebuilt agent can only be
+    told otherwise by a message."""
     _seen: list[ModelMessage] = field(default_factory=list)
     _marks: list[list[Any]] = field(default_factory=list)
     """What each of these held when it was written down."""
@@ -212,7 +215,8 @@ class Transcript:
         if found is None or (made is not None and before is not None and made.step is not found.step):
             return
         if before is None or is_how_it_ended(found, self.divergence.replayed):
-            self.divergence = replace(self.divergence, step=found.step.index)
+            of_step = replace(self.divergence, step=found.step.index)
+            self.divergence = of_call(found, of_step) if self.is_of_code else of_step
 
     def _was_told_before(self, history: History) -> bool:
         """Whether the request before this one told the message that differs, and agreed: somebody has changed it since,

@@ -107,7 +107,7 @@ class OwnReplay:
                 ticker.step()
 
         self.plan, self.own, self.clock = plan, own, clock
-        self.transcript = Transcript(plan.run, watches_changes=_holds_what_was_sent(plan.run))
+        self.transcript = Transcript(plan.run, watches_changes=_holds_what_was_sent(plan.run), is_of_code=True)
         self.book = FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs, plan.held_back)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
         raw = with_raw_answers(plan)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.replay.observed import Divergence
+from sessions_app.core.replay.refusal_words import refusal_in_words
 from sessions_app.core.run import WAITING, ModelCall, Run, Step, ToolCall
 
 MESSAGE = re.compile(r"messages\[(\d+)\]")
@@ -71,6 +73,23 @@ def is_how_it_ended(answer: ToldAnswer, replayed: JsonValue) -> bool:
         given is not None and answer.field.startswith(f".{name}") and same_json(given.value, answer.part.get(name))
         for name, given in (("content", answer.call.result), ("metadata", answer.call.metadata))
     )
+
+
+def of_call(answer: ToldAnswer, found: Divergence) -> Divergence:
+    """A difference in what a request tells of a call, as one of the call's own field, where it has one."""
+    name = _FIELD.match(answer.field)
+    own = _OF_CALLS.get(name[1]) if name else None
+    if name is None or own is None:
+        return found
+    here = replace(found, path=own + answer.field[name.end() :])
+    if here.path != "result":
+        return here
+    return replace(here, recorded=refusal_in_words(found.recorded), replayed=refusal_in_words(found.replayed))
+
+
+_FIELD = re.compile(r"\.(\w+)")
+_OF_CALLS = {"content": "result", "metadata": "metadata", "outcome": "outcome", "retry": "retry"}
+"""Fields of an answer in a message, and of the call."""
 
 
 def _retry_of(answer: ToldAnswer) -> JsonValue:

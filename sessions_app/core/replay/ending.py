@@ -253,7 +253,7 @@ def _trouble(played: Played) -> Trouble | None:
             return Trouble(verdict="diverged", divergence=refused, facts={})
         return _ran_past(plan, ending.ran_past)
     if ending.miss is not None:
-        return _missed(plan, ending.miss, behind=_answered_last(played))
+        return _decided_otherwise(played, ending.miss) or _missed(plan, ending.miss, behind=_answered_last(played))
     other = other_outcome(plan.run, ending)
     if played.rest:
         return _left_over(played, other)
@@ -369,6 +369,21 @@ def _missed(plan: ReplayPlan, miss: FixtureMiss, *, behind: PlannedAnswer | None
     return Trouble(
         verdict="fixture_missing", divergence=found, facts=missed_facts(miss) | _not_played(plan, step, miss)
     )
+
+
+def _decided_otherwise(played: Played, miss: FixtureMiss) -> Trouble | None:
+    """A call that was denied then is made, and one before it that was made then is not: whoever decides on the calls of
+    an answer decided otherwise of that one first."""
+    behind = _answered_last(played)
+    step = _step_of_call(played.plan, miss.call_id, behind=behind)
+    if behind is None or _denied(played.plan, step, miss) is None:
+        return None
+    before = (each for each in played.left_over if each.parent == behind.step and each.step < step)
+    first = next(before, None)
+    if first is None:
+        return None
+    found = Divergence(step=first.step, path="outcome", recorded=first.call.outcome, replayed="not called")
+    return Trouble(verdict="diverged", divergence=found, facts={})
 
 
 def _not_played(plan: ReplayPlan, step: int, miss: FixtureMiss) -> JsonObject:
