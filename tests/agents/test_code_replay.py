@@ -115,17 +115,25 @@ def test_a_message_that_cannot_be_read_ends_a_replay_of_code_where_the_verdict_s
         ("sequential", False, None),
     ],
 )
-def test_tools_that_a_recording_tells_in_two_ways_are_not_proven_by_code(name: str, value: Any, words: str | None):
+def test_tools_told_in_two_ways_are_named_in_the_verdict_and_not_proven_by_code(
+    name: str, value: Any, words: str | None
+):
     record = json.loads(encode_native(recorded_run(two_tools)))
     place_of_unused = [tool["name"] for tool in record["tools"]].index("unused")
     record["tools"][place_of_unused][name] = value
 
-    result = replayed_by(parse_native(json.dumps(record).encode()), own(two_tools()))
+    changed = parse_native(json.dumps(record).encode())
+    result, judged = replayed_by(changed, own(two_tools())), judge(changed)
 
     parameters = result.facts["proof"]["parameters"]
-    assert result.verdict == "reproduced"
-    assert parameters["state"] == ("proven" if words is None else "not_comparable")
-    assert words is None or words in parameters["reason"]
+    if words is None:
+        assert (judged.verdict, result.verdict, parameters["state"]) == ("replayable", "reproduced", "proven")
+        return
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("tools_contradicted", 4)]
+    assert words in judged.words
+    assert place(result)[:2] == ("unknown_from_step", 4)
+    assert parameters["state"] == "not_comparable"
+    assert words in parameters["reason"]
 
 
 # --- tools that another tool makes available

@@ -28,6 +28,7 @@ from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import has_prompt_of_code, read_rewriting
+from sessions_app.core.replay.told_twice import tools_told_otherwise
 from sessions_app.core.run import (
     EMPTY_END,
     EXCHANGES,
@@ -51,6 +52,7 @@ def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _earlier_answers(run)
     yield from _instructions(run)
     yield from _model(run)
+    yield from _tools(run)
     yield from listed_calls_contradict(run)
     yield from islice(_errors(run), 1)
 
@@ -309,6 +311,14 @@ def _instructions(run: Run) -> Iterator[Reason]:
     if instructions_contradict(run):
         message = "The run's instructions are not those of its first request."
         yield reason_at_end(run, "instructions_contradicted", message)
+
+
+def _tools(run: Run) -> Iterator[Reason]:
+    """All steps can be replayed; which tools the model was told of cannot be told. Of others nobody knows what the
+    agent had, and the proof says what was taken from the recording."""
+    found = None if run.is_told_by_others else tools_told_otherwise(run)
+    if found is not None:
+        yield reason_at_end(run, "tools_contradicted", f"{found[0].upper()}{found[1:]}.")
 
 
 def _model(run: Run) -> Iterator[Reason]:

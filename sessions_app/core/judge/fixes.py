@@ -108,6 +108,7 @@ FIXES: dict[str, Fix] = {
     "http_contradicted": Fix(sentence="With each model answer, record the HTTP exchange of that request."),
     "instructions_changed": Fix(sentence="Record the instructions of each request, and whether code makes them."),
     "instructions_contradicted": Fix(sentence="Set `instructions` to what was sent with the first request."),
+    "tools_contradicted": Fix(sentence="Send each tool as the request held it, in `tools` and `parameters` alike."),
     "model_contradicted": Fix(sentence="Set `model` to the model named in the first request, or leave it out."),
     "calls_contradicted": Fix(sentence="List in `tool_calls` the calls that the messages hold, or leave it out."),
     "agent_contradicted": Fix(sentence="Record the agent of each step, and with each handoff the one that took over."),
