@@ -179,3 +179,43 @@ def test_a_call_without_arguments_is_no_call_with_none(change):
     change(next(item["raw"] for item in document["items"] if item["raw"].get("type") == "function_call"))
 
     assert reasons(encode_native(parse(document))) == [("items_not_read", 2)]
+
+
+CALLS = [
+    {"type": "function_call", "call_id": f"c{number}", "name": "find", "arguments": f'{{"q": {number}}}'}
+    for number in range(2)
+]
+GIVEN = [{"type": "function_call_output", "call_id": call["call_id"], "output": "found"} for call in CALLS]
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+
+
+def saved(*items: dict[str, Any], asked: Any = "Go.") -> bytes:
+    return encode_native(parse({"input": asked, "final_output": "Done.", "items": list(items)}))
+
+
+@pytest.mark.parametrize("arguments", ['{"q": 1}}', '{"q": ', "[1]", "text"])
+def test_the_sdk_hands_on_arguments_that_are_no_object(arguments: str):
+    record = saved({**CALLS[0], "arguments": arguments}, CALLS[1], *GIVEN, SAID)
+
+    assert assert_promise_kept(record).verdict == "replayable"
+
+
+def test_a_call_that_stands_twice_in_one_answer_is_made_by_no_loop():
+    record = saved(CALLS[0], CALLS[0], GIVEN[0], SAID)
+
+    assert assert_promise_kept(record).step == 1
+    assert ("call_ids_doubled", 2) in reasons(record)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"role": "user", "content": [{"type": "input_text", "text": "Go."}, {"type": "input_image", "image_url": "x"}]},
+        {"type": "item_reference", "id": "msg_1"},
+    ],
+)
+def test_what_no_message_holds_of_the_input_is_named(row: dict[str, Any]):
+    record = saved(*CALLS, *GIVEN, SAID, asked=[row, {"role": "user", "content": "Go."}])
+
+    assert assert_promise_kept(record).verdict == "cold"
+    assert ("items_not_read", 1) in reasons(record)

@@ -36,8 +36,9 @@ def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
     fields = Fields(content)
     items = [_Item(child) for child in _limited(fields, limits)]
     run_id = fields.identifier("run_id") or fields.identifier("session_id") or f"run-{sha256_hex(content)[:16]}"
-    instructions = fields.text("instructions")
-    messages = _messages(fields.value("input"), [item.value for item in items], instructions)
+    instructions, asked = fields.text("instructions"), fields.value("input")
+    given: JsonObject = {"input_items": asked} if isinstance(asked, list) else {}
+    messages = _messages(asked, [item.value for item in items], instructions)
     # One item that cannot be read is a gap of which nothing is known, and the loop cannot be told without it.
     is_whole = all(_is_read(item) for item in items if isinstance(item.raw, str))
     has_structure = is_whole and any(message["kind"] == "response" for message in messages)
@@ -60,7 +61,12 @@ def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
         tenant_id=fields.name("tenant_id"),
         steps=run.steps or _shown(items),
         # Every item with its type as the SDK names it, whatever became of it above.
-        extra={"items": fields.value("items"), **_derived(items), **foreign_extra(fields.rest(), OPENAI_ITEMS)},
+        extra={
+            **given,
+            "items": fields.value("items"),
+            **_derived(items),
+            **foreign_extra(fields.rest(), OPENAI_ITEMS),
+        },
     )
 
 
@@ -171,14 +177,14 @@ def _parts(row: JsonObject, names: dict[str, JsonValue]) -> Iterator[JsonObject]
             yield {"part_kind": "system-prompt", "content": "\n".join(_texts(row.get("content")))}
 
 
-def unread_items(items: JsonValue) -> Iterator[tuple[str, int]]:
+def unread_items(items: JsonValue, *, name: str = "items") -> Iterator[tuple[str, int]]:
     """What of the items is in no message, with where it stands, and how many requests would have held it."""
     rows = [_row_in(item) for item in items] if isinstance(items, list) else []
     for position, row in enumerate(rows):
         found = _unread(row)
         if found is not None:
             later = [each for each in rows[position + 1 :] if isinstance(each, dict)]
-            yield f"items[{position}] {found}", _requests_behind(row or {}, later)
+            yield f"{name}[{position}] {found}", _requests_behind(row or {}, later)
 
 
 def _row_in(item: JsonValue) -> JsonObject | None:

@@ -266,7 +266,8 @@ def _of_turn(run: Run, step: Step, *, is_early: bool, is_again: bool) -> Reason:
 
 def _doubled_ids(run: Run) -> Iterator[Reason]:
     """The loop makes none of the calls of an answer in which two have one id."""
-    if not _is_saved_or_native(run) or is_of_recorder(run):
+    is_held = run.source_format in (*SAVED_MESSAGES, OPENAI_ITEMS, "native")
+    if not is_held or is_of_recorder(run):
         return
     doubled = next((step for step, call in main_models(run) if _asks_twice(call)), None)
     made = doubled and next((each for each in main_steps(run) if each.index > doubled.index), None)
@@ -288,10 +289,6 @@ def _failed_with_a_result(run: Run) -> Iterator[Reason]:
             message = f"S{step_name(step)[1:]} failed or was denied, and yet is answered with a result."
             yield reason_at(run, "call_contradicted", message, step)
             return
-
-
-def _is_saved_or_native(run: Run) -> bool:
-    return run.source_format in (*SAVED_MESSAGES, "native")
 
 
 def _says_something(history: History) -> bool:

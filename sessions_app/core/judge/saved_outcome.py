@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from sessions_app.core.formats.openai_items import unread_items
 from sessions_app.core.judge.reading import main_models, step_name, value_of
@@ -56,7 +56,8 @@ def _items(run: Run) -> Iterator[Reason]:
 def _unread(run: Run) -> Iterator[Reason]:
     """The model was told of it, or said it, and no message holds it."""
     models = main_models(run)
-    for place, requests in unread_items(run.extra.get("items")):
+    given = ((place, len(models)) for place, _ in unread_items(run.extra.get("input_items"), name="input"))
+    for place, requests in chain(given, unread_items(run.extra.get("items"))):
         message = f"The run's {place}, which a replay cannot repeat."
         if models and requests:
             yield reason_at(run, "items_not_read", message, models[-requests:][0][0])

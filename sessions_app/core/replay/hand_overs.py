@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import OPENAI_AGENTS, PYDANTIC_AI, Run
+from sessions_app.core.run import OPENAI_AGENTS, OPENAI_ITEMS, PYDANTIC_AI, Run
 
 
 def is_openai_agents(run: Run) -> bool:
@@ -13,7 +13,8 @@ def is_openai_agents(run: Run) -> bool:
 
 def is_of_another_loop(run: Run) -> bool:
     """Whether another loop than Pydantic AI's made the run, as far as the recording tells."""
-    return is_openai_agents(run) or (run.is_told_by_others and run.agent.framework != PYDANTIC_AI)
+    is_of_sdk = is_openai_agents(run) or run.source_format == OPENAI_ITEMS
+    return is_of_sdk or (run.is_told_by_others and run.agent.framework != PYDANTIC_AI)
 
 
 def output_modes(answers: tuple[PlannedAnswer, ...]) -> dict[str | None, JsonObject]:
