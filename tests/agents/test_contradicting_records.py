@@ -189,19 +189,16 @@ def _left_out(record: Record, name: str) -> None:
     record["steps"][-1]["tools"].remove(place)
 
 
-@pytest.mark.parametrize("forge", [_described_otherwise, _left_out])
-def test_a_tool_of_the_library_that_the_record_defines_in_two_ways_is_not_called_proven(
-    forge: Callable[[Record, str], None],
+@pytest.mark.parametrize(("forge", "step"), [(_described_otherwise, None), (_left_out, 4)])
+def test_a_tool_of_the_library_that_the_record_defines_in_two_ways_is_judged_at_its_request(
+    forge: Callable[[Record, str], None], step: int | None
 ):
     record: Record = json.loads(recorded(hidden_tool_that_a_search_of_the_team_finds())[-1])
     untouched, _ = replayed(json.dumps(record).encode())
     assert untouched.facts["proof"]["parameters"]["state"] == "proven"
     forge(record, "search_tools")
 
-    result, _ = replayed(json.dumps(record).encode())
-
-    assert (result.verdict, result.facts["proof"]["parameters"]["state"]) == ("reproduced", "not_comparable")
-    assert "search_tools" in result.facts["proof"]["parameters"]["reason"]
+    assert judged(record) == ("tools_contradicted", step)
 
 
 def _approved_with(record: Record, arguments: Any) -> Record:

@@ -28,7 +28,7 @@ from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import has_prompt_of_code, read_rewriting
-from sessions_app.core.replay.told_twice import tools_told_otherwise
+from sessions_app.core.replay.told_twice import tools_contradicted
 from sessions_app.core.run import (
     EMPTY_END,
     EXCHANGES,
@@ -314,11 +314,11 @@ def _instructions(run: Run) -> Iterator[Reason]:
 
 
 def _tools(run: Run) -> Iterator[Reason]:
-    """All steps can be replayed; which tools the model was told of cannot be told. Of others nobody knows what the
-    agent had, and the proof says what was taken from the recording."""
-    found = None if run.is_told_by_others else tools_told_otherwise(run)
+    """A replay rebuilds tools from one of the two, and finds the other in the request. Of runs that others tell nobody
+    knows what the agent had, and the proof says what was taken from the recording."""
+    found = None if run.is_told_by_others else tools_contradicted(run)
     if found is not None:
-        yield reason_at_end(run, "tools_contradicted", f"{found[0].upper()}{found[1:]}.")
+        yield reason_at(run, "tools_contradicted", f"{found[1][0].upper()}{found[1][1:]}.", found[0])
 
 
 def _model(run: Run) -> Iterator[Reason]:

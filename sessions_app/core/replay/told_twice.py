@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
@@ -176,20 +177,35 @@ def tools_told_otherwise(run: Run) -> str | None:
 
 
 def _told_in_two_places(run: Run) -> str | None:
-    """The parameters and the table of tools hold the same definitions. What the parameters leave out counts as not
-    recorded; a tool that the library adds is in both and rebuilt from neither."""
+    """What the parameters leave out counts as not recorded."""
+    contradicted = tools_contradicted(run)
+    if contradicted is not None:
+        return contradicted[1]
+    for step, tool, whole in _told_twice(run):
+        lack = next((each for each in _DEFINITION if whole.get(each) is not None and each not in tool), None)
+        if lack is not None:
+            return f"the parameters of {step_name(step)} lack the {lack} of {tool.get('name')}, which its tools have"
+    return None
+
+
+def tools_contradicted(run: Run) -> tuple[Step, str] | None:
+    """The first request whose parameters and table of tools define a tool in two ways. One that the library adds is in
+    both and rebuilt from neither."""
+    for step, tool, whole in _told_twice(run):
+        name = tool.get("name")
+        if not whole:
+            return step, f"the tools of {step_name(step)} lack {name}, which its parameters have"
+        if any(each in whole and not same_json(whole[each], tool[each]) for each in tool):
+            return step, f"the tools and the parameters of {step_name(step)} define {name} in two ways"
+    return None
+
+
+def _told_twice(run: Run) -> Iterator[tuple[Step, JsonObject, JsonObject]]:
+    """Each tool that the parameters of a request define, and what its table of tools has of it."""
     for step, call in main_models(run):
         told = {tool.value.get("name"): tool.value for tool in call.tools or ()}
         for tool in _offered(call) if told else ():
-            name, whole = tool.get("name"), told.get(tool.get("name"))
-            if whole is None:
-                return f"the tools of {step_name(step)} lack {name}, which its parameters have"
-            lack = next((each for each in _DEFINITION if whole.get(each) is not None and each not in tool), None)
-            if lack is not None:
-                return f"the parameters of {step_name(step)} lack the {lack} of {name}, which its tools have"
-            if any(each in whole and not same_json(whole[each], tool[each]) for each in tool):
-                return f"the tools and the parameters of {step_name(step)} define {name} in two ways"
-    return None
+            yield step, tool, told.get(tool.get("name"), {})
 
 
 def _offered(call: ModelCall) -> list[JsonObject]:
