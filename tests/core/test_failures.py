@@ -50,19 +50,19 @@ def test_what_may_be_meant_is_a_sign_where_nothing_else_went_wrong():
     ("code", "one", "other"),
     [
         ("unnamed_id", "pay acted on c_21, which nobody named; the question names c_12", "pay acted on c_9, which …"),
-        ("other_id", "pay acted on C-2014; the question and the answer speak of C-2041", "pay acted on C-1; the …"),
+        ("other_id", "pay acted on C-2014; the question and the answer name C-2041", "pay acted on C-1; the …"),
         ("duplicate_call", "Duplicate call: charge (ch_3PqA and ch_3PqC)", "Duplicate call: charge (ch_1 and ch_2)"),
         (
             "one_of_many",
-            "load of S-1 answered rows_lost 3, unlike the …",
-            "load of S-22 answered rows_lost 4, unlike the …",
+            "load for S-1 returned rows_lost 3, unlike the …",
+            "load for S-22 returned rows_lost 4, unlike the …",
         ),
         (
             "no_source",
-            "find found nothing for dogs, and nothing told of the 3 …",
+            "find found nothing for dogs, and the 3 …",
             "find found nothing, and the answer …",
         ),
-        ("other_total", "The answer gives a total of 3, and what …", "The answer gives a total of 4.5, and what …"),
+        ("other_total", "The answer gives a total of 3, but …", "The answer gives a total of 4.5, but …"),
     ],
 )
 def test_values_of_one_run_are_no_part_of_what_went_wrong(code, one, other):

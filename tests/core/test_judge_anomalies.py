@@ -517,7 +517,7 @@ def test_call_for_somebody_else_is_found():
     wrong = make_run(model(), tool(arguments={"user_id": "u_2"}), user_id="u_1")
     right = make_run(model(), tool(arguments={"user_id": "u_1"}), user_id="u_1")
 
-    message = "lookup_order was called with user_id u_2, the run has u_1"
+    message = "lookup_order was called with user_id u_2; the run is for u_1"
     assert found("other_identity", wrong) == [(message, (2,))]
     assert found("other_identity", right) == []
 
@@ -587,7 +587,7 @@ def test_other_model_in_the_answer_is_found():
     other_one = make_run(*[model(model="gpt-4o", answered_model="gpt-4o-mini")] * 2)
     dated = make_run(model(model="openai:gpt-4o", answered_model="gpt-4o-2024-08-06"))
 
-    assert found("other_model_answered", other_one) == [("Asked for gpt-4o, gpt-4o-mini answered", (1, 2))]
+    assert found("other_model_answered", other_one) == [("Requested gpt-4o, but gpt-4o-mini answered", (1, 2))]
     assert found("other_model_answered", dated) == []
 
 
@@ -614,7 +614,7 @@ def test_broken_state_chain_is_found():
     broken = make_run(model(state=StateChange()), tool(state=StateChange(before=change)))
     whole = make_run(model(state=StateChange()), tool(state=StateChange(after=change)))
 
-    message = "State changed between steps, not by one: /docs"
+    message = "State changed between steps, not by a step: /docs"
     assert found("state_chain_broken", broken) == [(message, (1, 2))]
     assert found("state_chain_broken", whole) == []
 
@@ -629,7 +629,7 @@ def test_parallel_calls_that_overtake_are_found():
     in_order = make_run(model(), timed("a", 0, 100), timed("b", 10, 100), model())
     in_turn = make_run(model(), timed("a", 0, 100), timed("b", 100, 10), model())
 
-    message = "Parallel calls finished in another order than they were made: a (step 2) and b (step 3)"
+    message = "Parallel calls finished out of order: a (step 2) and b (step 3)"
     assert found("finish_order", overtaken) == [(message, (2, 3))]
     assert found("finish_order", in_order) == []
     assert found("finish_order", in_turn) == []
@@ -725,7 +725,7 @@ def test_a_refusal_that_is_told_or_was_looked_up_is_in_order(run):
 def test_a_refusal_is_read_wherever_an_answer_says_it(answer, said):
     run = answered("I have refunded 540 EUR.", tool("ask_approval", {"sum": 540}, answer), tool("refund", {"sum": 540}))
 
-    message = f"ask_approval answered {said}, refund was called all the same, and the answer does not say so"
+    message = f"ask_approval answered {said}, refund was called anyway, and the answer does not say so"
     assert found("refusal_unsaid", run) == [(message, (2,))]
 
 
@@ -776,7 +776,7 @@ def waited(*states: str) -> list[Step]:
     ids=["asked in vain", "an act"],
 )
 def test_what_is_not_over_and_is_called_done_is_found(run, name, at):
-    message = f"{name} last answered pending, and the answer says that it is done"
+    message = f"{name} last reported pending, but the answer says that it is done"
 
     assert found("unfinished_unsaid", run) == [(message, (at,))]
     assert first_odd_step(find_anomalies(run)) == at
@@ -819,7 +819,7 @@ def summed(answer: str, *more: Step, lines=LINES, **fields) -> Run:
 
 @pytest.mark.parametrize("answer", ["Your total is 85.", "In all $85.00, thank you!"])
 def test_a_total_that_is_not_the_sum_of_the_lines_is_a_hint(answer):
-    message = "The answer gives a total of 85, and the lines of list_cart come to 75.5"
+    message = "The answer gives a total of 85, but the lines of list_cart add up to 75.5"
 
     assert found("other_total", summed(answer)) == [(message, (2,))]
     assert first_odd_step(find_anomalies(summed(answer))) is None
@@ -895,7 +895,7 @@ def guest(charged: str, *more: Step, **fields) -> Run:
 
 
 def test_the_digits_of_an_id_that_a_tool_gave_in_another_order_are_found():
-    message = "list_charges acted on g_214, which nobody named; g_412 was given before"
+    message = "list_charges acted on g_214, which nobody named; an earlier answer gives g_412"
 
     assert found("unnamed_id", guest("g_214")) == [(message, (3,))]
 
@@ -933,7 +933,7 @@ def credited(customer: str, answer: str, *more: Step, question: str = CREDIT, be
 def test_an_act_on_another_than_the_question_and_the_answer_speak_of_is_found():
     run = credited("C-2014", "Maria Keller now has 64.95 of store credit.")
 
-    message = "issue_credit acted on C-2014; the question and the answer speak of C-2041"
+    message = "issue_credit acted on C-2014; the question and the answer name C-2041"
     assert found("other_id", run) == [(message, (4,))]
     assert first_odd_step(find_anomalies(run)) == 4
 

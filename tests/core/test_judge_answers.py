@@ -66,7 +66,7 @@ def summarised(saved: str, summary: str = CUT, **fields) -> Run:
 
 @pytest.mark.parametrize("saved", [CUT, f"Ann opened the meeting.\n{CUT}\nThe next one is on Monday."])
 def test_a_cut_answer_that_a_tool_was_called_with_is_found(saved):
-    message = "A model's answer was cut off, finish reason length, and save went on with it"
+    message = "A model's answer was cut off (finish reason length), and save used it"
 
     assert found("answer_cut", summarised(saved)) == [(message, (3,))]
     assert first_odd_step(find_anomalies(summarised(saved))) == 3
@@ -75,7 +75,7 @@ def test_a_cut_answer_that_a_tool_was_called_with_is_found(saved):
 def test_a_cut_answer_that_the_run_ends_with_is_found():
     run = summarised("Ann", output=payload(CUT))
 
-    message = "A model's answer was cut off, finish reason length, and the run's answer went on with it"
+    message = "A model's answer was cut off (finish reason length), and the run's answer used it"
     assert found("answer_cut", run) == [(message, (3,))]
 
 
@@ -99,7 +99,7 @@ def called(reason: str, **fields) -> Run:
 
 
 def test_a_call_of_a_cut_answer_is_found_where_it_was_made():
-    message = "A model's answer was cut off, finish reason max_tokens, and find went on with it"
+    message = "A model's answer was cut off (finish reason max_tokens), and find used it"
 
     assert found("answer_cut", called("max_tokens")) == [(message, (1,))]
     assert found("answer_cut", called("tool_calls")) == []
@@ -117,7 +117,7 @@ WITHIN = "Refunds are given within 30 days."
 def test_a_number_that_no_search_found_is_found(empty):
     run = answered(WITHIN, tool("search_docs", {"query": "refunds"}, empty))
 
-    message = "search_docs found nothing for refunds, and nothing told of the 30 in the answer"
+    message = "search_docs found nothing for refunds, and the 30 in the answer has no other source"
     assert found("no_source", run) == [(message, (2,))]
     assert first_odd_step(find_anomalies(run)) == 2
 
@@ -136,7 +136,7 @@ def leave(answer: str, *more: Step, **fields) -> Run:
 def test_a_number_that_other_searches_did_not_find_either_is_found():
     run = leave("You have 24 days of holiday. Parental leave is 26 weeks.")
 
-    message = "search_docs found nothing for parental leave Portugal, and nothing told of the 26 in the answer"
+    message = "search_docs found nothing for parental leave Portugal, and the 26 in the answer has no other source"
     assert found("no_source", run) == [(message, (3,))]
 
 
@@ -223,7 +223,7 @@ REJECTED_ROWS = {"rows_read": 9, "rows_written": 0, "rows_rejected": 9}
     ],
 )
 def test_the_one_of_many_calls_that_left_something_out_is_found(odd, said):
-    message = f"import_list of S-029 answered {said}, unlike the other calls; the answer does not say so"
+    message = f"import_list for S-029 returned {said}, unlike the other calls; the answer does not say so"
 
     assert found("one_of_many", imported(ALL, odd)) == [(message, (31,))]
     assert first_odd_step(find_anomalies(imported(ALL, odd))) == 31
@@ -266,7 +266,7 @@ def stock(answer: str, **told: object) -> Run:
 def test_stale_data_that_the_answer_takes_as_fresh_is_found():
     stale, warned = stock(STOCK, stale=True, warning=DOWN), stock(STOCK, warnings=[DOWN])
 
-    message = f"get_stock said that its answer is out of date: {DOWN}; the answer does not say so"
+    message = f"get_stock said that its data is out of date: {DOWN}; the answer does not say so"
     assert found("warning_unsaid", stale) == [(message, (2,))]
     assert first_odd_step(find_anomalies(stale)) == 2
     assert found("warning_unsaid", warned) == [(f"get_stock warned: {DOWN}; the answer does not say so", (2,))]
@@ -297,7 +297,7 @@ FRESH, OLD = timedelta(minutes=10), timedelta(days=9)
 
 
 def test_data_that_is_far_older_than_that_of_the_other_calls_is_found():
-    message = "get_stock gave data that is 9 days old, unlike its other calls; the answer does not say so"
+    message = "get_stock returned data that is 9 days old, unlike its other calls; the answer does not say so"
 
     assert found("warning_unsaid", stocks(STOCK, FRESH, OLD, FRESH)) == [(message, (3,))]
     assert first_odd_step(find_anomalies(stocks(STOCK, FRESH, OLD, FRESH))) == 3
@@ -366,7 +366,7 @@ def reported(total: float, *ids: str, question: str = "File it.", more: Any = No
 
 
 def test_a_total_that_is_not_the_sum_of_the_amounts_is_found():
-    message = "create_report was called with total 1724.75, and the 3 amounts from RC-901 to RC-903 come to 1742.75"
+    message = "create_report was called with total 1724.75; the 3 amounts from RC-901 to RC-903 add up to 1742.75"
 
     assert found("other_sum", reported(1724.75)) == [(message, (5,))]
     assert first_odd_step(find_anomalies(reported(1724.75))) == 5
@@ -427,7 +427,7 @@ def test_listed_totals_of_many_calls_cost_no_more_than_their_number():
     ],
 )
 def test_a_total_that_the_answers_own_list_does_not_make_is_found(text):
-    message = "The answer gives a total of 1708.35, and what it lists comes to 1780.35"
+    message = "The answer gives a total of 1708.35, but its items add up to 1780.35"
 
     assert found("other_total", answered(text)) == [(message, (2,))]
     assert first_odd_step(find_anomalies(answered(text))) == 2

@@ -382,7 +382,7 @@ def test_a_part_of_a_text_is_told_as_it_says_itself():
     (part,) = find_anomalies(log_read())
 
     assert part.message == (
-        "read_log gave lines 1-30 of 4,812; the rest was not read, and the answer says that there is none"
+        "read_log returned lines 1-30 of 4,812; the rest was not read, but the answer says that there is none"
     )
 
 
@@ -470,7 +470,7 @@ ONE, TWO = {"charge": "ch_72", "amount": 89}, {"charge": "ch_71", "amount": 89}
 
 
 def test_a_call_that_went_through_although_it_failed_is_found_in_the_list():
-    message = "charge_card was made again after it failed, and list_charges lists both ch_71 and ch_72"
+    message = "charge_card was retried after it failed, and list_charges lists both ch_71 and ch_72"
     run = charged(TWO, ONE)
 
     assert [(each.message, each.steps) for each in find_anomalies(run) if each.level == "warning"] == [

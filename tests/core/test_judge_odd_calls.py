@@ -221,7 +221,7 @@ def rolled_out(
 
 @pytest.mark.parametrize("says", ["{gateway} reports firmware {version}, uptime {n} s.", ""], ids=["text", "json"])
 def test_the_one_that_is_not_at_what_was_set_is_found(says: str):
-    message = "read_version of gw-03 returned 4.1.7, unlike the other 4 calls (4.2.0); the answer does not say so"
+    message = "read_version for gw-03 returned 4.1.7, unlike the other 4 calls (4.2.0); the answer does not say so"
 
     assert words("other_value", rolled_out(says=says)) == [message]
     assert found("other_value", rolled_out(40, says=says)) == [(12,)]
@@ -416,7 +416,7 @@ def watched(
 def test_an_action_on_another_than_the_one_with_the_value_is_found(json: bool):
     message = (
         "stop_pump was called for P-04, for which read_bearing had returned 52.2; "
-        "the 82.4 in the answer is that of P-03"
+        "the 82.4 in the answer belongs to P-03"
     )
 
     assert words("other_subject", watched(json=json)) == [message]
@@ -453,13 +453,13 @@ def test_an_action_that_is_named_or_wanted_is_in_order(run: Run):
 @pytest.mark.parametrize(
     ("run", "sign"),
     [
-        (letter(), "get_medication returned another patient_id than it was called with"),
-        (scaled(), "scale returned another replicas than the answer says"),
-        (rolled_out(), "read_version returned another value in one of many calls"),
+        (letter(), "get_medication returned a different patient_id from the one it was called with"),
+        (scaled(), "scale returned a different replicas from the one in the answer"),
+        (rolled_out(), "read_version returned a different value in one of many calls"),
         (swept(), "delete_bucket was called without legal_hold_check"),
-        (filled(), "dispense was called with another volume_ul than get_protocol lists"),
-        (booked(), "book_room was called with another day than the question names"),
-        (watched(), "stop_pump was called for another thing than the answer speaks of"),
+        (filled(), "dispense was called with a different volume_ul from the one in get_protocol"),
+        (booked(), "book_room was called with a different day from the one in the question"),
+        (watched(), "stop_pump was called for one thing, and the answer gives a reason about another"),
     ],
 )
 def test_runs_with_the_same_kind_of_odd_call_share_a_sign(run: Run, sign: str):

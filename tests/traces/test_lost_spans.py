@@ -66,7 +66,7 @@ def test_a_lost_span_is_named_with_the_steps_that_it_held():
 
     (found,) = [each for each in find_anomalies(run) if each.code == "spans_lost"]
 
-    assert found.message.startswith("1 span around steps never came")
+    assert found.message.startswith("1 span around steps never arrived")
     assert [run.steps[index - 1].extra["span"]["is_orphan"] for index in found.steps] == [True] * len(found.steps)
     assert found.steps
 

@@ -36,7 +36,7 @@ def answer_cut(run: Run, rules: Rules) -> Iterator[Anomaly]:
             message = f"The answer was cut off: finish reason {reason}"
             yield Anomaly(code="answer_cut", message=message, steps=(step.index,))
         elif users and (user := users.of(step, call)):
-            message = f"A model's answer was cut off, finish reason {reason}, and {user} went on with it"
+            message = f"A model's answer was cut off (finish reason {reason}), and {user} used it"
             yield Anomaly(code="answer_cut", message=message, steps=(step.index,))
 
 

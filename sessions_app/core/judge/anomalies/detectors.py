@@ -131,66 +131,66 @@ DETECTORS: tuple[Detector, ...] = (
 
 
 RULES: dict[str, str] = {
-    "many_tool_calls": "The run made more tool calls than this; a note.",
+    "many_tool_calls": "The run made more tool calls than this; a note unless a call was repeated without a reason.",
     "duplicate_call": "A tool was called again with the same arguments; "
-    "a note where the call before had failed, or the question or the answer speaks of each.",
-    "done_twice": "A call was made again after it had failed, and a list that was read later holds what both did.",
-    "asked_again": "A call that reads was made again, and its answer had changed or had been unfinished; a note.",
-    "error_words": "The answer holds one of these words; a note.",
+    "a note if the earlier call had failed, or if the question or the answer mentions each call.",
+    "done_twice": "A call was retried after it had failed, and a list that was read later shows that both took effect.",
+    "asked_again": "A call that only reads was repeated, and its answer had changed or had not been final; a note.",
+    "error_words": "The answer contains one of these words; a note.",
     "no_answer": "The run ended without an answer.",
-    "empty_result_retried": "A call that found nothing was made again with the same arguments, "
-    "without a wait, and found nothing again.",
-    "empty_result_unsaid": "A call found nothing, and the answer speaks of what was asked for without saying so.",
-    "answer_cut": "A model's answer was cut off at its limit of tokens, and was used as if it were whole.",
-    "refusal_unsaid": "A tool answered that it refused, and the answer speaks of success.",
-    "unfinished_unsaid": "A tool last answered that it had not finished, and the answer says that it is done.",
-    "acted_too_soon": "Something was acted on while a job of it was last seen unfinished, "
-    "where the same was done to others after theirs; the answer does not say so.",
-    "override_unsaid": "A refused call was made again with an override such as force, "
-    "which nobody had asked for and the answer does not speak of.",
-    "one_of_many": "In a long series of calls of one tool, one left something out or did nothing; "
-    "the answer names neither it nor a failure.",
-    "other_value": "Of five or more calls of one tool, one returned another value than all the others, "
-    "although theirs had been set for it or is what the question asks for; the answer states theirs and not this one.",
-    "other_record": "A tool was called for one thing and returned the record of another, "
-    "and a later call or the answer used what only that record holds.",
-    "done_in_part": "A call that does something returned another number than it was called with, "
-    "as at a limit, and the answer states the one that was asked for.",
-    "check_skipped": "Of four or more calls of one tool, all but one came after a check of the same thing; "
-    "the answer does not say that the check is missing.",
-    "other_row": "Calls carried out the rows of a list, and one of them has a value that is neither in its row nor "
-    "told anywhere else; the answer does not speak of it.",
-    "other_subject": "A call acted on one thing, and the answer gives as its reason a value that was read of another, "
-    "on which nothing acted.",
-    "warning_unsaid": "A tool's answer is out of date, as it says itself or beside those of the tool's other calls, "
-    "and the run's answer does not say so; a note for other warnings of tools.",
-    "sub_agent_unsaid": "A sub-agent failed or came to nothing, and the answer does not say so.",
-    "no_source": "Searches found nothing, and the answer states a number or a rule that nothing else told; "
-    "a note where it affirms something else.",
-    "page_unread": "A tool gave a part of a list or of a text and said that there is more, which nobody read, "
-    "and the answer speaks of all, or says that there is none.",
-    "other_sum": "A call went on with another sum than a tool had told, or than the amounts of what it lists come to.",
-    "other_total": "The total in the answer is not the sum of what it lists; a note where it is not that of the lines "
-    "that a tool gave.",
-    "unnamed_id": "A tool was called with an id that nobody had named, where the question names another one, "
-    "or a tool gave one of the same digits.",
-    "other_id": "A tool that does something was called with another id than the question names, "
-    "and the answer speaks of the one of the question.",
-    "other_date": "A tool that does something was called with another day than the one that question and answer name, "
-    "which a call beside it has.",
-    "cut_off_json": "A tool's answer begins as JSON and stops before its end.",
-    "unscoped_call": "A tool that acts for a user or a tenant was called without one, in a run that knows them.",
-    "other_identity": "A tool was called for another user or tenant than the run's, and no question names that one.",
+    "empty_result_retried": "A call that found nothing was repeated with the same arguments, without a wait, "
+    "and found nothing again.",
+    "empty_result_unsaid": "A call found nothing, but the answer mentions what it searched for without saying so.",
+    "answer_cut": "A model's answer was cut off at its token limit and used as if it were complete.",
+    "refusal_unsaid": "A tool refused, but the answer claims success.",
+    "unfinished_unsaid": "A tool last reported that it had not finished, but the answer says that it is done.",
+    "acted_too_soon": "A tool acted on something whose job was last seen unfinished, although for others the run "
+    "waited until theirs was done; the answer does not say so.",
+    "override_unsaid": "A refused call was repeated with an override, such as force, "
+    "that nobody asked for and the answer does not mention.",
+    "one_of_many": "In a long series of calls to one tool, one call left something out or did nothing; "
+    "the answer mentions neither it nor a failure.",
+    "other_value": "Of five or more calls to one tool, one returned a different value. The others returned what had "
+    "been set or what the question asks for, and the answer states only their value.",
+    "other_record": "A tool was called for one thing but returned the record of another, "
+    "and a later call or the answer used data from that record.",
+    "done_in_part": "A call that changes something returned a different number from the one it was called with, "
+    "as when it hits a limit, but the answer states the number that was requested.",
+    "check_skipped": "Of four or more calls to one tool, all but one came after a check of the same thing; "
+    "the answer does not say that a check is missing.",
+    "other_row": "Calls worked through the rows of a list, and one of them used a value that is neither in its row "
+    "nor anywhere before; the answer does not mention it.",
+    "other_subject": "A call acted on one thing, but the reason in the answer is a value of another thing, "
+    "on which no call acted.",
+    "warning_unsaid": "A tool's data is out of date, as the tool says or its other calls show, "
+    "and the answer does not say so; a note for other warnings of tools.",
+    "sub_agent_unsaid": "A sub-agent failed or could not do its task, and the answer does not say so.",
+    "no_source": "Searches found nothing, but the answer states a number or a rule that has no other source; "
+    "a note if it only affirms something.",
+    "page_unread": "A tool returned part of a list or a text and said that there is more, which was never read, "
+    "but the answer treats it as complete or says that there is none.",
+    "other_sum": "A call used a different sum from the one that a tool had returned, "
+    "or from what the amounts it covers add up to.",
+    "other_total": "The total in the answer is not the sum of the items it lists; "
+    "a note if it is not the sum of the lines that a tool returned.",
+    "unnamed_id": "A tool was called with an id that nobody had named, where the question names a different one "
+    "or a tool had returned one with the same digits.",
+    "other_id": "A call that changes something used a different id from the one in the question and in the answer.",
+    "other_date": "A call that changes something used a different day from the one in the question and the answer, "
+    "which another call used.",
+    "cut_off_json": "A tool's answer starts as JSON and breaks off before its end.",
+    "unscoped_call": "A tool that acts for a user or a tenant was called without one, although the run has one.",
+    "other_identity": "A tool was called for a user or tenant that is neither the run's nor named in a question.",
     "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
-    "call_failed": "A call failed and was not made again with success; the answer says so. "
-    "A note where only a part of a batch failed, or where the answer is in a language that the rules do not know.",
-    "error_swallowed": "A call failed and was not made again with success; the answer does not say so.",
-    "model_changed": "The agent's loop changed to another model.",
-    "other_model_answered": "Another model answered than the one that was asked.",
-    "state_chain_broken": "The state changed between two steps, and not by one of them.",
-    "spans_under_one_id": "Two spans came with one id and different contents.",
-    "spans_lost": "Spans around steps never came.",
-    "finish_order": "Parallel calls finished in another order than they were made; a note.",
+    "call_failed": "A call failed and was never repeated with success; the answer says so. "
+    "A note if only part of a batch failed, or if the rules do not know the language of the answer.",
+    "error_swallowed": "A call failed and was never repeated with success, and the answer does not say so.",
+    "model_changed": "The agent's loop switched to another model.",
+    "other_model_answered": "The model that answered is not the one that was requested.",
+    "state_chain_broken": "The state changed between two steps, and no step changed it.",
+    "spans_under_one_id": "Two spans have the same id but different contents.",
+    "spans_lost": "Spans around steps never arrived.",
+    "finish_order": "Parallel calls finished in a different order from the one in which they were made; a note.",
     "slow_step": "A step took longer than this; a note.",
 }
 """What each code of an anomaly means."""

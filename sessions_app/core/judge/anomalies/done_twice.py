@@ -28,7 +28,7 @@ def done_twice(run: Run, rules: Rules) -> Iterator[Anomaly]:
     answer = plain(answer_of(run))
     for step, listing, made, other in _listed_twice(run) if has_answer(run) and not _TWICE.search(answer) else ():
         if not is_named(other.lower(), answer) and not _is_undone(run, listing, {made, other}):
-            message = f"{step.name} was made again after it failed, and {listing.name} lists both {other} and {made}"
+            message = f"{step.name} was retried after it failed, and {listing.name} lists both {other} and {made}"
             yield Anomaly(code="done_twice", message=message, steps=(step.index, listing.index))
 
 

@@ -30,8 +30,8 @@ _MOST = 20
 def totals_of_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A call with the ids of things and their total, where the amount of each was told before."""
     for step, key, number, ids, total in other_totals(run):
-        amounts = f"the {len(ids)} amounts from {ids[0]} to {ids[-1]} come to {total:.12g}"
-        message = f"{step.name} was called with {key} {number:.12g}, and {amounts}"
+        amounts = f"the {len(ids)} amounts from {ids[0]} to {ids[-1]} add up to {total:.12g}"
+        message = f"{step.name} was called with {key} {number:.12g}; {amounts}"
         yield Anomaly(code="other_sum", message=message, steps=(step.index,))
 
 
@@ -113,7 +113,7 @@ def totals_of_the_answer(run: Run, rules: Rules) -> Iterator[Anomaly]:
     answer = answer_of(run)
     last = tuple(step.index for step, _ in main_models(run)[-1:])
     for said, total in totals_beside_addends(answer) if has_answer(run) else ():
-        message = f"The answer gives a total of {said:.12g}, and what it lists comes to {total:.12g}"
+        message = f"The answer gives a total of {said:.12g}, but its items add up to {total:.12g}"
         yield Anomaly(code="other_total", message=message, steps=last)
 
 

@@ -28,5 +28,5 @@ def other_model_answered(run: Run, rules: Rules) -> Iterator[Anomaly]:
         if asked and answered and not is_same_model(asked, answered):
             found.setdefault((asked, answered), []).append(step.index)
     for (asked, answered), steps in found.items():
-        message = f"Asked for {asked}, {answered} answered"
+        message = f"Requested {asked}, but {answered} answered"
         yield Anomaly(code="other_model_answered", message=message, steps=tuple(steps))

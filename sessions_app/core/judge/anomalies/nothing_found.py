@@ -69,7 +69,7 @@ def empty_results_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
         return
     empty = {step.index for step, call in own_tools(run) if is_empty_answer(call)}
     for step, name in named_though_not_found(run, empty):
-        message = f"{step.name} found nothing, and the answer speaks of {name} without saying so"
+        message = f"{step.name} found nothing, but the answer mentions {name} without saying so"
         yield Anomaly(code="empty_result_unsaid", message=message, steps=(step.index,))
 
 
@@ -110,7 +110,7 @@ def answers_without_a_source(run: Run, rules: Rules) -> Iterator[Anomaly]:
     stated = numbers_without_a_source(run, searches)
     for query, (steps, number) in stated.items():
         name = run.steps[steps[0] - 1].name
-        message = f"{name} found nothing for {query[:60]}, and nothing told of the {number} in the answer"
+        message = f"{name} found nothing for {query[:60]}, and the {number} in the answer has no other source"
         yield Anomaly(code="no_source", message=message, steps=tuple(steps))
     if stated or _has_other_source(run):
         return

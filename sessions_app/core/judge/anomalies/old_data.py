@@ -35,7 +35,7 @@ def older_than_others(run: Run, rules: Rules) -> Iterator[Anomaly]:
         old = [(step, age) for step, age in found if age > DAY and age.total_seconds() > TIMES_OLDER * max(usual, 1)]
         for step, age in old if len(found) > 2 else ():
             message = (
-                f"{name} gave data that is {age.days} days old, unlike its other calls; the answer does not say so"
+                f"{name} returned data that is {age.days} days old, unlike its other calls; the answer does not say so"
             )
             yield Anomaly(code="warning_unsaid", message=message, steps=(step.index,))
 

@@ -26,8 +26,8 @@ def one_of_many(run: Run, rules: Rules) -> Iterator[Anomaly]:
     for step, call, key, count in standing_out(run):
         asked = [str(item) for _, item in leaves(value_of(call.arguments)) if item not in (None, "", True, False)]
         if not any(is_named(each, answer) for each in asked):
-            named = f" of {asked[0][:60]}" if len(asked) == 1 else ""
-            message = f"{step.name}{named} answered {key} {count:g}, unlike the other calls; the answer does not say so"
+            named = f" for {asked[0][:60]}" if len(asked) == 1 else ""
+            message = f"{step.name}{named} returned {key} {count:g}, unlike the other calls; the answer does not say so"
             yield Anomaly(code="one_of_many", message=message, steps=(step.index,))
 
 

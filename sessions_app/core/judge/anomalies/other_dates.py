@@ -22,7 +22,7 @@ def other_dates(run: Run, rules: Rules) -> Iterator[Anomaly]:
     for step, call in own_tools(run):
         other = used.get(step.index)
         if other and other not in told:
-            message = f"{step.name} was called for {other}; the question and the answer speak of {day}"
+            message = f"{step.name} was called for {other}; the question and the answer name {day}"
             yield Anomaly(code="other_date", message=message, steps=(step.index,))
         told |= _written_days("" if call.result is None else call.result.as_text(), year=day[:4])
 

@@ -48,7 +48,7 @@ def other_subjects(run: Run, rules: Rules) -> Iterator[Anomaly]:
         if not _are_tied(run, one.subject, other.subject):
             message = (
                 f"{step.name} was called for {other.subject}, for which {other.step.name} had returned "
-                f"{other.number:g}; the {one.number:g} in the answer is that of {one.subject}"
+                f"{other.number:g}; the {one.number:g} in the answer belongs to {one.subject}"
             )
             yield Anomaly(code="other_subject", message=message, steps=(at,))
 

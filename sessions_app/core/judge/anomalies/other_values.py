@@ -49,7 +49,7 @@ def other_values(run: Run, rules: Rules) -> Iterator[Anomaly]:
         if is_wanted and _is_passed_over(run, each) and not _is_set_right(run, each):
             found.setdefault(each.step.index, each)
     for each in found.values():
-        named = f" of {each.subjects[0][:60]}" if len(each.subjects) == 1 else ""
+        named = f" for {each.subjects[0][:60]}" if len(each.subjects) == 1 else ""
         message = (
             f"{each.step.name}{named} returned {each.value}, unlike the other {each.calls - 1} calls ({each.usual}); "
             "the answer does not say so"

@@ -26,7 +26,7 @@ def overridden(run: Run, rules: Rules) -> Iterator[Anomaly]:
         words = {word.lower()[:_STEM] for word in re.findall(r"[A-Z]?[a-z]{4,}", name)}
         is_asked = any(word in asked for word in words) or _GOES_ON.search(asked)
         if not is_asked and not _GOES_ON.search(answer) and not any(word in answer for word in words | _told_by(first)):
-            message = f"{step.name} was refused and made again with {name}; the answer does not say so"
+            message = f"{step.name} was refused and repeated with {name}; the answer does not say so"
             yield Anomaly(code="override_unsaid", message=message, steps=(refused.index, step.index))
 
 

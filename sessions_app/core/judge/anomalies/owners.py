@@ -114,7 +114,7 @@ def other_identity(run: Run, rules: Rules) -> Iterator[Anomaly]:
             owner = owners.get(key or "")
             is_other = owner and item not in (None, "") and str(item) != owner and not is_named(str(item), asked)
             if is_other and tied.get((key, str(item)), step.index) >= step.index:
-                message = f"{call.tool_name} was called with {key} {item}, the run has {owner}"
+                message = f"{call.tool_name} was called with {key} {item}; the run is for {owner}"
                 yield Anomaly(code="other_identity", message=message, steps=(step.index,))
 
 

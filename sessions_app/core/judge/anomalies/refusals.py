@@ -99,7 +99,7 @@ def _gone_on(run: Run, step: Step) -> str:
         return ""
     later = (each for each, call in own_tools(run) if each.index > step.index and not looks_up(each, call))
     done = next(later, None)
-    return f", {done.name} was called all the same" if done else ""
+    return f", {done.name} was called anyway" if done else ""
 
 
 _ASKS_LEAVE = re.compile(r"approv|permi|consent|authori[sz]|confirm", re.IGNORECASE)
@@ -112,7 +112,7 @@ def unfinished_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
         return
     for step, call in left_unfinished(run):
         state = next(filter(is_waiting, told_states(call)))
-        message = f"{step.name} last answered {state}, and the answer says that it is done"
+        message = f"{step.name} last reported {state}, but the answer says that it is done"
         yield Anomaly(code="unfinished_unsaid", message=message, steps=(step.index,))
 
 

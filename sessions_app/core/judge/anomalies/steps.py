@@ -25,7 +25,7 @@ def state_chain_broken(run: Run, rules: Rules) -> Iterator[Anomaly]:
             continue
         if step.state.before:
             paths = ", ".join(str(change.get("path")) for change in step.state.before[:3])
-            message = f"State changed between steps, not by one: {paths}"
+            message = f"State changed between steps, not by a step: {paths}"
             steps = (step.index,) if before is None else (before, step.index)
             yield Anomaly(code="state_chain_broken", message=message, steps=steps)
         before = step.index
@@ -37,7 +37,7 @@ def spans_under_one_id(run: Run, rules: Rules) -> Iterator[Anomaly]:
     ids = trace.get("contradicted_spans") if isinstance(trace, dict) else None
     for span_id in ids if isinstance(ids, list) else ():
         steps = tuple(step.index for step in run.steps if _span_id(step) == span_id)
-        message = f"Two spans came with the id {span_id} and different contents; the one that ended last counts"
+        message = f"Two spans have the id {span_id} but different contents; the one that ended last is used"
         yield Anomaly(code="spans_under_one_id", message=message, steps=steps)
 
 
@@ -46,7 +46,7 @@ def spans_lost(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if lost:
         steps = tuple(step.index for step in run.steps if _has_lost_parent(step))
         message = (
-            f"{count(len(lost), 'span')} around steps never came; these count as part of what was open around them"
+            f"{count(len(lost), 'span')} around steps never arrived; their steps are shown in the span around those"
         )
         yield Anomaly(code="spans_lost", message=message, steps=steps)
 
@@ -78,7 +78,7 @@ def _overtakings(group: list[tuple[Step, datetime, datetime]]) -> Iterator[Anoma
             overtaken += [first, second]
     if overtaken:
         names = join_words(list(dict.fromkeys(f"{s.name} (step {s.index})" for s in overtaken)))
-        message = f"Parallel calls finished in another order than they were made: {names}"
+        message = f"Parallel calls finished out of order: {names}"
         steps = tuple(dict.fromkeys(step.index for step in overtaken))
         yield Anomaly(code="finish_order", message=message, steps=steps, level="info")
 

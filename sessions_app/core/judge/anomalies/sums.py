@@ -28,7 +28,7 @@ SUM_KEYS = frozenset({"total", "amount", "sum", "grand_total", "subtotal", "pric
 
 def sums_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
     for step, key, number, told in other_sums(run):
-        message = f"{step.name} was called with {key} {number:g}, {told:g} was told before"
+        message = f"{step.name} was called with {key} {number:g}; an earlier answer gives {told:g}"
         yield Anomaly(code="other_sum", message=message, steps=(step.index,))
 
 
@@ -101,7 +101,7 @@ def total_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
     found = total_beside_lines(run) if has_answer(run) else None
     if found is not None:
         step, said, total = found
-        message = f"The answer gives a total of {said:.12g}, and the lines of {step.name} come to {total:.12g}"
+        message = f"The answer gives a total of {said:.12g}, but the lines of {step.name} add up to {total:.12g}"
         yield Anomaly(code="other_total", message=message, steps=(step.index,), level="info")
 
 

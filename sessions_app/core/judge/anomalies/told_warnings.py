@@ -23,7 +23,7 @@ def warnings_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
         is_stale, words = any(told.get(key) is True for key in STALE), _warning_in(told)
         if not (is_stale or words) or has_failed(step) or (words and _speaks_of(answer, words)):
             continue
-        said = f"said that its answer is out of date{f': {words}' if words else ''}" if is_stale else f"warned: {words}"
+        said = f"said that its data is out of date{f': {words}' if words else ''}" if is_stale else f"warned: {words}"
         message = f"{step.name} {said}; the answer does not say so"
         level: Level = "warning" if is_stale else "info"
         yield Anomaly(code="warning_unsaid", message=message, steps=(step.index,), level=level)

@@ -28,7 +28,7 @@ def acted_too_soon(run: Run, rules: Rules) -> Iterator[Anomaly]:
     for job, act in _acts_before_the_end(run):
         if not is_named(job.name.lower(), answer):
             message = (
-                f"{act.name} went ahead while {job.look.name} last answered that {job.name} had not finished; "
+                f"{act.name} went ahead while {job.look.name} last reported that {job.name} had not finished; "
                 "the answer does not say so"
             )
             yield Anomaly(code="acted_too_soon", message=message, steps=(job.look.index, act.index))

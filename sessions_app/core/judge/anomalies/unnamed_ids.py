@@ -28,7 +28,7 @@ def acted_on_unnamed(run: Run, rules: Rules) -> Iterator[Anomaly]:
         message = f"{step.name} acted on {_spelled(used, step)}, which nobody named; the question names {asked}"
         yield Anomaly(code="unnamed_id", message=message, steps=(step.index,))
     for step, used, given in swapped_ids(run):
-        message = f"{step.name} acted on {used}, which nobody named; {given} was given before"
+        message = f"{step.name} acted on {used}, which nobody named; an earlier answer gives {given}"
         yield Anomaly(code="unnamed_id", message=message, steps=(step.index,))
 
 
@@ -44,7 +44,7 @@ def acted_on_another(run: Run, rules: Rules) -> Iterator[Anomaly]:
     often = Counter(_form(used.lower()) for used in {used for _, used, _ in found})
     for step, used, wanted in found:
         if often[_form(used.lower())] == 1 and _speaks_of_other(run, used, wanted):
-            message = f"{step.name} acted on {used}; the question and the answer speak of {wanted}"
+            message = f"{step.name} acted on {used}; the question and the answer name {wanted}"
             yield Anomaly(code="other_id", message=message, steps=(step.index,))
 
 

@@ -22,14 +22,14 @@ def unread_pages(run: Run, rules: Rules) -> Iterator[Anomaly]:
     of_all, denials = (_of_all(run), denials_in(run)) if is_told else ("", [])
     for step, call, said, total in _left_unread(run) if of_all or denials else ():
         if _speaks_of(of_all, call) and not (total and is_named(str(total), of_all)):
-            claim = "speaks of all"
+            claim = "treats it as complete"
         elif not _PLACES.isdisjoint(map(str.lower, object_of(call.arguments))) or not is_denied(
             run, denials, step, call
         ):
             continue
         else:
             claim = "says that there is none"
-        message = f"{step.name} gave {said}; the rest was not read, and the answer {claim}"
+        message = f"{step.name} returned {said}; the rest was not read, but the answer {claim}"
         yield Anomaly(code="page_unread", message=message, steps=(step.index,))
 
 
