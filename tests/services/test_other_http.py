@@ -14,10 +14,10 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.mapping.load import load_run
 from sessions_app.services.ingest import ingest_document
 from tests.builders import make_project
-from tests.fake_provider import calls, fake_provider, in_turn, says
+from tests.fake_provider import calls, fake_provider, in_turn, message, says
 from tests.recorder import plain_loops
 from tests.recorder.recordings import records_of
-from tests.recorder.replaying import assert_promise_kept
+from tests.recorder.replaying import assert_promise_kept, replayed
 
 Body = dict[str, Any]
 
@@ -28,6 +28,10 @@ def read_record() -> bytes:
     answers = in_turn(calls("find_order", {"order_id": "ORD-5521"}), says("It was delivered."))
     with fake_provider(answers) as provider:
         (record,) = records_of(lambda: plain_loops.chat(provider.url)("Where is ORD-5521?"))
+    return _read(record)
+
+
+def _read(record: bytes) -> bytes:
     return encode_native(with_conversation(parse_native(record)))
 
 
@@ -91,3 +95,52 @@ def test_a_mark_that_came_with_the_record_says_nothing(read_record: bytes):
     document["steps"][0]["http_told"] = "request"
 
     assert ingested(json.dumps(document).encode()) == []
+
+
+# --- what the model thought ----------------------------------------------------------------------
+
+
+def _thoughts(body: Body) -> Any:
+    return body["messages"][1]["content"]
+
+
+@pytest.fixture(scope="module")
+def thoughtful_record() -> bytes:
+    """As the recorder wrote it."""
+    thought = {"type": "thinking", "thinking": "Look it up.", "signature": "s1"}
+    call = {"type": "tool_use", "id": "c1", "name": "find_order", "input": {"order_id": "ORD-5521"}}
+    answers = in_turn(message(thought, call), message({"type": "text", "text": "It was delivered."}))
+    with fake_provider(answers) as provider:
+        (record,) = records_of(lambda: plain_loops.anthropic_messages(provider.url)("Where is ORD-5521?"))
+    return record
+
+
+@pytest.mark.parametrize(
+    ("change", "is_another"),
+    [
+        (lambda body: None, False),
+        (lambda body: _thoughts(body)[0].update(thinking="Guess."), True),
+        (lambda body: _thoughts(body)[0].update(signature="s2"), True),
+        (lambda body: _thoughts(body).pop(0), True),
+        (lambda body: _thoughts(body).insert(0, {**_thoughts(body)[0], "thinking": "Guess."}), True),
+    ],
+    ids=["untouched", "thought", "signature", "left out", "added"],
+)
+def test_a_request_that_tells_an_earlier_thought_otherwise_is_not_proven(
+    thoughtful_record: bytes, change: Callable[[Body], object], is_another: bool
+):
+    result, _ = replayed(_read(changed(thoughtful_record, 2, change)))
+
+    assert result.verdict == "reproduced"
+    requests = result.facts["proof"]["requests"]
+    assert (requests["state"] == "not_comparable") is is_another
+    assert ("tells the thinking of an answer otherwise" in (requests["reason"] or "")) is is_another
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_thought_that_was_changed_since_is_judged_at_its_step(thoughtful_record: bytes, is_changed: bool):
+    record = _read(thoughtful_record)
+    change = (lambda body: _thoughts(body)[0].update(thinking="Guess.")) if is_changed else str
+
+    assert ingested(changed(record, 3, change)) == ([("http_contradicted", 3)] if is_changed else [])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.messages import ThinkingPart
 
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.compare.runs import compare_runs
@@ -202,6 +203,19 @@ def test_an_earlier_answer_with_other_white_space_than_the_next_request_tells_is
         assert ("requests" in proven(result)) is not is_another
         reason = result.facts["proof"]["requests"]["reason"] or ""
         assert ("tells white space around a message otherwise than the one before it" in reason) is is_another
+
+
+@pytest.mark.parametrize(("said", "is_another"), [("Weigh it.", False), ("Guess.", True), ("", False)])
+def test_an_earlier_thought_that_the_next_request_tells_otherwise_is_not_proven(said: str, is_another: bool) -> None:
+    answers = Scripted(says(ThinkingPart("Weigh it."), call("stock", {"sku": "A"}, "c1")), says("done"))
+    played = recorded_run(lambda: Play(Agent(answers, tools=[stock]), "go"))
+    whole = [_plain(span) for span in decode_traces(export_run(played), is_json=True).spans]
+
+    _, result = replayed_of(changed(whole, SECOND, "gen_ai.input.messages", "Weigh it.", said))
+
+    assert ("requests" in proven(result)) is not is_another
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("tells the thinking of an answer otherwise than the one before it" in reason) is is_another
 
 
 @pytest.mark.parametrize("said", ["check ", "check\\n"])

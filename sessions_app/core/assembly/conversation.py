@@ -113,6 +113,7 @@ class _Spelled(NamedTuple):
     """The arguments of calls with their keys in order."""
     ids: int = 0
     """Of calls, where all of them have one. Some requests have others than the answers gave."""
+    thoughts: int = 0
 
 
 _NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=(), calls={}, other_results=None)
@@ -185,7 +186,7 @@ class Conversations:
             other_results=told.other_results or other_results,
             unknown_role=_unknown_role(messages, answer),
             other_speaker=_other_speaker(answer),
-            past_told=None if known is None else _past_told(known, spelled, texts),
+            past_told=None if known is None else _past_told(known, spelled, texts, is_exact=self._is_exact),
         )
 
     def _answer_alone(self, answer: ChatMessage | None, apart: str | None, model: str | None) -> Converted:
@@ -287,7 +288,8 @@ class Conversations:
         identity = tuple(map(id, turn.messages))
         known = self._known_turns.get(identity)
         if known is None:
-            spelled = _Spelled(self._roles(turn.messages), self._space(turn), self._order(turn), self._ids(turn))
+            roles, ids = self._roles(turn.messages), self._ids(turn)
+            spelled = _Spelled(roles, self._space(turn), self._order(turn), ids, self._thoughts(turn))
             numbers = self._key(turn), self._text(turn), spelled
             known = self._known_turns[identity] = (turn, numbers)
         return known[1]
@@ -318,6 +320,12 @@ class Conversations:
         ids = [call.call_id for call in turn.calls()]
         return self._number(["ids", *ids]) if ids and None not in ids else 0
 
+    def _thoughts(self, turn: Turn) -> int:
+        """Conventions of spans leave out some of what a provider says of a thought."""
+        thoughts = [part for part in turn.parts if isinstance(part, ThinkingPart)]
+        said = [[each.text, each.id, each.signature] if self._is_exact else each.text.strip() for each in thoughts]
+        return self._number(["thoughts", *said]) if said else 0
+
     def _roles(self, messages: Sequence[ChatMessage]) -> int:
         """As they are spelled, each once for messages that follow on each other; 0 where none is."""
         spelled = [role for role, _ in groupby(message.spelled_role for message in messages)]
@@ -344,23 +352,28 @@ def _agree(known: tuple[int, ...], texts: tuple[int, ...]) -> bool:
     return all(left == right or 0 in (left, right) for left, right in zip(known, texts, strict=False))
 
 
-def _past_told(known: _Known, told: tuple[_Spelled, ...], texts: tuple[int, ...]) -> str | None:
-    """What a request tells otherwise of the turns that were told before."""
+def _past_told(known: _Known, told: tuple[_Spelled, ...], texts: tuple[int, ...], *, is_exact: bool) -> str | None:
+    """What a request tells otherwise of the turns that were told before. An exact one tells all thoughts."""
     if known.texts != texts[: len(known.texts)]:
         return "the words beside a call"
     pairs = [(left, right) for left, right in zip(known.spelled, told, strict=False) if left != right]
+    if is_exact and any(left.thoughts != right.thoughts for left, right in pairs):
+        return _THOUGHTS
     for place, words in enumerate(_WORDS):
         if any(left[place] != right[place] and 0 not in (left[place], right[place]) for left, right in pairs):
             return words
     return None
 
 
+_THOUGHTS = "the thinking of an answer"
 _WORDS = (
     "the role of a message",
     "white space around a message",
     "the order of keys in the arguments of a call",
     "the id of a call",
+    _THOUGHTS,
 )
+"""By the fields of `_Spelled`."""
 
 
 def _exact_key(part: Part) -> JsonValue:

@@ -18,6 +18,7 @@ from sessions_app.core.assembly.steps import (
     attempt_of,
     messages_told,
     odd_roles,
+    past_told,
     payload_of,
     respelled_tool,
     results_told,
@@ -206,7 +207,7 @@ def _step(steps: tuple[Step, ...], draft: Draft, indexes: dict[int, int], moved:
     parent = asking if isinstance(step.call, ToolCall) else moved.get(step.parent or 0)
     if _is_untold(step):
         error, kept = step.error or draft.error, kept_by_provider(step.http) if step.http else {}
-        told = {**odd_roles(draft.converted), **results_told(draft.converted)}
+        told = {**past_told(draft.converted), **odd_roles(draft.converted), **results_told(draft.converted)}
         extra = {**step.extra, **kept, **told, **respelled_tool(draft), **messages_told(draft)}
         return replace(step, index=index, name=draft.name, call=draft.call, parent=parent, error=error, extra=extra)
     extra = dict(_moved(step, moved))

@@ -415,14 +415,13 @@ def _step(draft: Draft, indexes: dict[int, int]) -> Step:
 def _extra(draft: Draft) -> JsonObject:
     if draft.node is None:
         return {}
-    past = draft.converted.past_told if draft.converted is not None else None
     named = {} if draft.told is None else _named_call(draft, draft.told.reading)
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
     settings = {"settings_told": "otherwise"} if draft.node.reading.are_settings_told_otherwise else {}
     return {
         **told_by(draft.node),
         **odd_roles(draft.converted),
-        **({} if past is None else {"past_told": past}),
+        **past_told(draft.converted),
         **respelled_tool(draft),
         **results_told(draft.converted),
         **named,
@@ -477,6 +476,11 @@ def respelled_tool(draft: Draft) -> JsonObject:
 def results_told(converted: Converted | None) -> JsonObject:
     others = converted.other_results if converted is not None else None
     return {} if others is None else {"tool_results": others}
+
+
+def past_told(converted: Converted | None) -> JsonObject:
+    past = converted.past_told if converted is not None else None
+    return {} if past is None else {"past_told": past}
 
 
 def odd_roles(converted: Converted | None) -> JsonObject:
