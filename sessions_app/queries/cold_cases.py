@@ -138,6 +138,11 @@ class ColdBoard:
         """Those that could be, and that people marked."""
         return self.total - self.lacking
 
+    @property
+    def is_any_tried(self) -> bool:
+        """Of those that are shown."""
+        return any(case.tried is not None for group in self.groups for case in group.runs)
+
 
 def cold_board(project: Project) -> ColdBoard:
     """Five queries for any number of cases."""
