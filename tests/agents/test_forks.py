@@ -1,12 +1,15 @@
 """Forks of recordings: what holds after a change, and where every answer came from."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import handoff
+from pydantic_ai.capabilities import ProcessHistory
 
 from benchmarks.compare_runs import make_run
 from sessions_app.core.compare.runs import compare_runs
@@ -25,18 +28,22 @@ from sessions_app.core.state import state_after
 from tests.agents.forking import REFUSAL, Elsewhere, answer_of, example, forked, outcome, sources
 from tests.agents.own_agents import recorded_run
 from tests.growth import LINEAR, growth
+from tests.recorder import openai_playing as openai
 from tests.recorder import playing
 from tests.recorder.replaying import replayed, verdict_of
 from tests.recorder.scenarios import (
     Play,
     call,
+    native_output,
     one_tool,
+    parallel_tools,
     request_limit,
     says,
     support_agent,
     token_limit,
     tool_beside_output,
     tool_calls_limit,
+    validation_errors,
 )
 
 RECORDS = [*sorted(Path("tests/records").glob("*.json")), *sorted(Path("sessions_app/examples").glob("*.json"))]
@@ -493,6 +500,72 @@ def written(call: Any) -> JsonObject:
     asked = [part for part in parts if part["part_kind"] == "tool-call"]
     calls = [{"name": part["tool_name"], "arguments": Payload.of(part["args"]).parsed} for part in asked]
     return {"kind": "model_answer", "value": {"text": text or None, "tool_calls": calls}}
+
+
+@pytest.mark.parametrize("step", [2, 4])
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_call_whose_arguments_were_refused_is_answered_as_the_change_says(step: int, is_recorded: bool):
+    """Also with the very words of the refusal, which are another answer when the tool gives them."""
+    run = recorded_run(validation_errors)
+    refused = run.steps[step - 1].call
+    assert isinstance(refused, ToolCall)
+    assert refused.result is not None
+    assert (refused.retry or {})["cause"] == "validation_error"
+    value = refused.result.value if is_recorded else "Found it."
+
+    result, made = forked(run, step, {"kind": "tool_result", "step": step, "value": value})
+
+    assert (result.verdict, result.stopped["step"]) == ("unknown_from_step", step + 1)
+    assert (made.steps[step - 1].source, made.steps[step - 1].call.outcome) == ("by_hand", "success")
+    assert answer_of(made, step) == value
+
+
+def handing_over() -> Run:
+    billing = openai.agent([openai.says("Paid.")], name="Billing", instructions="You bill.")
+    script = [openai.calls("transfer_to_billing", "{}", "h1")]
+    support = openai.agent(script, tools=[openai.lookup], handoffs=[handoff(billing)])
+    return parse_native(openai.bytes_of(openai.one_record(lambda: openai.run(support))))
+
+
+def test_a_handoff_is_answered_as_the_change_says():
+    result, made = forked(handing_over(), 2, {"kind": "tool_result", "step": 2, "value": "Nobody is there."})
+
+    assert (result.verdict, result.stopped["step"]) == ("unknown_from_step", 3)
+    assert (answer_of(made, 2), sources(made)) == ("Nobody is there.", ["recorded", "by_hand", "unknown"])
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_fork_of_another_loop_goes_as_its_recording(step: int):
+    result, made = forked(handing_over(), step, UNCHANGED)
+
+    assert (result.verdict, result.divergence, set(sources(made))) == ("reproduced", None, {"recorded"})
+
+
+def forgetting() -> Play:
+    asked = [says(call("search", {"query": f"q{i}", "limit": 1}, f"s{i}")) for i in range(3)]
+    processor = ProcessHistory(lambda messages: messages[-3:])
+    return Play(support_agent(*asked, says("Found."), capabilities=[processor]), "Search")
+
+
+@pytest.mark.parametrize("play", [forgetting, native_output])
+def test_a_fork_claims_no_more_than_the_replay_of_its_recording(play: Callable[[], Play]):
+    run = recorded_run(play)
+    whole, _ = replayed(encode_native(run))
+
+    result, _ = forked(run, 1, UNCHANGED)
+
+    assert (whole.verdict, result.verdict) == ("reproduced", "reproduced")
+    for part in ("requests", "parameters", "model", "tool_arguments", "outcome"):
+        assert result.facts["proof"][part] == whole.facts["proof"][part]
+
+
+def test_what_a_fork_keeps_is_not_proven_by_it():
+    result, _ = forked(recorded_run(parallel_tools), 3, UNCHANGED)
+
+    proof = result.facts["proof"]
+    assert result.verdict == "reproduced"
+    kept = {"state": "not_comparable", "reason": "the requests agree; what lies before step 2 was not made again"}
+    assert proof["requests"] == kept
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 5])

@@ -19,7 +19,7 @@ from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ModelCall, Retrieval, Run, ToolCall
-from tests.agents.forking import forked
+from tests.agents.forking import forked, sources
 from tests.fake_provider import busy, fake_provider, in_turn, of_json, says
 from tests.recorder import graphs
 from tests.recorder.local_server import Answer
@@ -324,6 +324,9 @@ def test_structured_output_that_was_refused_is_asked_for_again(wanted: list[dict
     outcomes = [(call.is_output, call.outcome) for _, call in run.tool_calls]
     assert outcomes == [(False, "success"), *[(True, "retried")] * len(wanted), (True, "success")]
     assert_reproduced(run)
+    for step in range(1, len(run.steps) + 1):
+        result, made = forked(run, step, {"kind": "clock", "value": 0})
+        assert (result.verdict, set(sources(made))) == ("reproduced", {"recorded"})
 
 
 def test_what_a_model_gives_as_the_arguments_of_a_call_waits_for_nobody():

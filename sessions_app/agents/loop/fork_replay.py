@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import StructuredOutputMode
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RunUsage
 
 from sessions_app.agents.loop.clock import PinnedClock
 from sessions_app.agents.loop.fork_stage import ForkStage
+from sessions_app.agents.loop.frozen_tools import RawArguments, said_in
 from sessions_app.agents.loop.library import load_messages, load_response
 from sessions_app.agents.loop.observer import Observer
-from sessions_app.agents.loop.openai_observer import OpenAIObserver
 from sessions_app.agents.loop.rebuild import Start, rebuild_agent, recorded_start
 from sessions_app.agents.loop.recording_replay import (
     Progress,
     Ticker,
     observations_of,
+    observer_of,
+    played_by_rebuilt,
     replay_model,
+    requests_at_the_end,
     run_loop,
     unreadable,
 )
-from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.fork.answering import Answering, Elsewhere, LiveModelFailed
 from sessions_app.core.fork.conclude import conclude_fork
@@ -37,8 +41,9 @@ from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.history import messages as messages_of
 from sessions_app.core.history import nodes
-from sessions_app.core.replay.fixture_book import FixtureBook
-from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.payload import Payload
+from sessions_app.core.replay.ending import Ending
+from sessions_app.core.replay.fixture_book import FixtureBook, recorded_arguments
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
 
@@ -51,19 +56,31 @@ class ForkObserver(Observer):
     begins_with_calls = False
     """Whether the fork begins with the calls of an answer and nothing before them is edited: its first request may tell
     of another past, as the recorded one did."""
-    sent: Sequence[ModelMessage] = ()
-    """The request with which it begins otherwise: as it was sent, also where the library would repair it."""
+    before: Sequence[ModelMessage] = ()
+    """The messages with which it begins: as they were sent, also where the library would repair them. Behind those that
+    end with an answer the loop adds what the calls came to."""
+    _stage: ForkStage
 
     async def before_model_request(
         self, ctx: RunContext[None], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        if self.sent and not self._transcript.requests:
-            ctx.messages[:] = request_context.messages[:] = self.sent
+        if self.before and not self._transcript.requests:
+            added = ctx.messages[-1:] if self.begins_with_calls else []
+            ctx.messages[:] = request_context.messages[:] = [*self.before, *added]
         context = await super().before_model_request(ctx, request_context)
         if self.output_mode is not None:
             parameters = context.model_request_parameters
             context.model_request_parameters = parameters.with_default_output_mode(self.output_mode)
         return context
+
+    async def wrap_tool_validate(
+        self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        """Arguments that were refused then are not, where somebody says what the call is answered."""
+        said = said_in(call.args)
+        if not self._stage.is_by_hand(call.tool_name, call.tool_call_id, recorded_arguments(Payload.of(call.args))):
+            return await super().wrap_tool_validate(ctx, call=call, tool_def=tool_def, args=args, handler=handler)
+        return said if isinstance(said, dict) else RawArguments(said)
 
     def _retry_as_recorded(self, output_context: Any) -> None:
         if self._is_as_recorded:
@@ -79,8 +96,10 @@ class ForkObserver(Observer):
         return self._transcript.divergence is None and all(each.source == "recorded" for each in requests)
 
 
-class OpenAIForkObserver(ForkObserver, OpenAIObserver):
-    """Of the OpenAI Agents SDK."""
+@cache
+def _of_fork(observer: type[Observer]) -> type[ForkObserver]:
+    """What the loop of the recorded run does otherwise than Pydantic AI's, it does in its forks as well."""
+    return type(f"Fork{observer.__name__}", (ForkObserver, observer), {})
 
 
 async def replay_fork(
@@ -114,7 +133,7 @@ async def _fork(
 ) -> tuple[Result, Run]:
     transcript = Transcript()
     fixtures = tuple(f for f in plan.replay.fixtures if f.step > plan.kept)
-    book = FixtureBook(fixtures, plan.replay.asked, denied=plan.replay.denied)
+    book = FixtureBook(fixtures, plan.replay.asked, plan.replay.refused_behind(plan.kept), plan.replay.denied)
     stops, state = Stops(order.breakpoints, course), ForkState(plan.run, order, plan.kept)
     stage = ForkStage(
         plan,
@@ -127,25 +146,22 @@ async def _fork(
         on_progress=Ticker(len(plan.run.steps) - plan.kept, on_progress).step,
     )
     model = replay_model(plan.replay, stage, cursor=plan.cursor, name=plan.model)
-    observer = _observer(plan, model, stage, transcript, book)
+    observer = _of_fork(observer_of(plan.run))(plan.replay, model, stage, transcript, book)
     observer.output_mode = _kept_output_mode(plan)
     observer.begins_with_calls = plan.begins_with_calls
     start = start_of_fork(plan, transcript)
-    observer.sent = start.history if plan.begins_with_request else ()
+    is_behind = plan.is_unedited and plan.cursor > 0
+    observer.before = start.history if is_behind else ()
     ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
+    if ending.miss is not None:
+        ending = Ending(stopped=stage.stop_within(ending.miss.call_id))
+    if observer.before and not transcript.requests:
+        messages = [*observer.before, *requests_at_the_end(messages)]
     final = transcript.end(None, messages, step=0)
     seen = observations_of(transcript, final, ending)
-    result, made = conclude_fork(plan, order, seen, ending, state, run_id=run_id)
+    played = played_by_rebuilt(plan.replay, transcript, seen, ending)
+    result, made = conclude_fork(plan, order, played, state, run_id=run_id)
     return replace(result, facts={**result.facts, "clock": clock.told}), made
-
-
-def _observer(
-    plan: ForkPlan, model: ReplayModel, stage: ForkStage, transcript: Transcript, book: FixtureBook
-) -> ForkObserver:
-    if is_openai_agents(plan.run):
-        return OpenAIForkObserver(plan.replay, model, stage, transcript, book)
-    unchecked, decisions = bool(plan.run.agent.output_unchecked), plan.replay.decisions
-    return ForkObserver(model, stage, transcript, book, is_unchecked=unchecked, decisions=decisions)
 
 
 def _kept_output_mode(plan: ForkPlan) -> StructuredOutputMode | None:
@@ -172,12 +188,14 @@ def start_of_fork(plan: ForkPlan, transcript: Transcript) -> Start:
 
 
 def _used_before(plan: ForkPlan) -> RunUsage:
-    """What counts for the limits of the run: the requests and calls before the fork."""
-    calls = [call for step, call in plan.run.tool_calls if step.index <= plan.kept and not call.is_output]
-    usage = RunUsage(requests=plan.cursor, tool_calls=sum(call.outcome in (None, "success") for call in calls))
+    """As limits count it."""
+    usage = RunUsage()
     for answer in plan.replay.answers[: plan.cursor]:
+        usage.requests += 1
         if answer.response is not None:
             usage.incr(load_response(answer.response).usage)
+    kept = (fixture for fixture in plan.replay.fixtures if fixture.step <= plan.kept)
+    usage.tool_calls = sum(fixture.call.outcome in (None, "success") for fixture in kept)
     return usage
 
 

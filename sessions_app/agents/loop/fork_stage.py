@@ -155,9 +155,11 @@ class ForkStage:
             raise Paused(stopped)
         ask = ToolAsk(at=self._stops.at, name=name, call_id=call_id, arguments=arguments, key=stop.asked)
         given = self._answering.of_tool(ask)
-        if isinstance(given, FixtureMiss) or was_never_answered(given.fixture):
+        if isinstance(given, FixtureMiss) or _has_no_end(given.fixture):
             self._left_open(stop)
             raise Paused(self._stops.unknown(stop))
+        if given.fixture.call.outcome == "interrupted":
+            self._begun[call_id] = self._stops.unknown(stop)
         self._tool_given[id(given.fixture)] = given
         return given.fixture
 
@@ -302,6 +304,11 @@ def _set(clock: PinnedClock, plan: ForkPlan, order: Order) -> None:
     elif recorded is not None:
         clock.move_to(recorded + change.shift if change.shift else recorded)
     clock.pinned_at = clock.now
+
+
+def _has_no_end(fixture: Fixture) -> bool:
+    """Of a call that something beside it interrupted, that ends the run again, or nobody knows the answer."""
+    return was_never_answered(fixture) and fixture.call.outcome != "interrupted"
 
 
 def _as_seen(call: ToolCall) -> JsonObject:

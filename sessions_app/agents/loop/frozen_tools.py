@@ -64,9 +64,8 @@ class FrozenToolset(AbstractToolset[None]):
         return None
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        is_before_requests = ctx.run_step == 0 and self._model.cursor > 0  # a fork at calls makes these first
-        asked = self._model.newest if is_before_requests else self._model.nearest
-        own = (tool for tool in asked.tools if tool.get("tool_kind") != _ADDED_BY_THE_LIBRARY)
+        offered = self._model.offered_at(ctx.run_step).tools
+        own = (tool for tool in offered if tool.get("tool_kind") != _ADDED_BY_THE_LIBRARY)
         return {tool["name"]: self._tool(self._definition(tool)) for tool in own}
 
     def _definition(self, recorded: JsonObject) -> ToolDefinition:

@@ -29,10 +29,11 @@ from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.history import History, messages
+from sessions_app.core.judge.reading import is_of_recorder
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureBook, RefusedOutput
 from sessions_app.core.replay.outputs import hides_output_tools, typed_output
-from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
 from sessions_app.core.replay.request_form import instructions_in
 from sessions_app.core.run import SPANS
 
@@ -41,28 +42,14 @@ class Observer(AbstractCapability[None]):
     """One for each replay; see `Transcript` for what it writes down."""
 
     def __init__(
-        self,
-        model: ReplayModel,
-        stage: Stage,
-        transcript: Transcript,
-        book: FixtureBook,
-        *,
-        prior: History | None = None,
-        is_unchecked: bool = False,
-        is_told: bool = False,
-        decisions: Decisions | None = None,
+        self, plan: ReplayPlan, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook
     ) -> None:
-        """`prior` are the earlier turns, where code that changed them before the first request does not run; outputs
-        that are `is_unchecked` are what the model gave. `is_told`: whoever recorded it says where code rewrote the
-        past; elsewhere that is guessed from the messages. `decisions` are those of a fork."""
+        self._run = plan.run
+        self._decisions: Decisions = plan.decisions
         self._model = model
         self._stage = stage
         self._transcript = transcript
         self._book = book
-        self._prior = prior
-        self._is_unchecked = is_unchecked
-        self._is_told = is_told
-        self._decisions = decisions or {}
         self._first = _FirstSchemas(model.answers)
         self._native = FirstNativeTools(model.answers)
 
@@ -71,6 +58,16 @@ class Observer(AbstractCapability[None]):
 
     async def for_run(self, ctx: RunContext[None]) -> Observer:
         return self
+
+    @property
+    def _is_told(self) -> bool:
+        """Whether whoever recorded it says where code rewrote the past; elsewhere that is guessed from the messages."""
+        return is_of_recorder(self._run)
+
+    @property
+    def _prior(self) -> History | None:
+        """The earlier turns, where code that changed them before the first request does not run."""
+        return self._run.prior
 
     async def before_model_request(
         self, ctx: RunContext[None], request_context: ModelRequestContext
@@ -109,14 +106,14 @@ class Observer(AbstractCapability[None]):
     async def prepare_tools(self, ctx: RunContext[None], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """The calls that a run is resumed with are answered before its first request, as a tool's own. The library
         does not let a tool be called that is run elsewhere."""
-        if ctx.run_step > 0:
+        if ctx.run_step > 0 or self._model.cursor > 0:
             return tool_defs
         return [replace(tool, kind="function") if tool.kind == "external" else tool for tool in tool_defs]
 
     async def prepare_output_tools(
         self, ctx: RunContext[None], tool_defs: list[ToolDefinition]
     ) -> list[ToolDefinition]:
-        asked = self._model.nearest
+        asked = self._model.offered_at(ctx.run_step)
         recorded = self._first.tools_of(asked)
         if not recorded:
             return [] if self._first.are_hidden(asked) else tool_defs
@@ -185,7 +182,7 @@ class Observer(AbstractCapability[None]):
             return made
         spelled = Payload.of_text(made).parsed if call is None and isinstance(made, str) else made
         name = call.tool_name if call is not None else None
-        return typed_output(parameters, name, spelled, is_unchecked=self._is_unchecked)
+        return typed_output(parameters, name, spelled, is_unchecked=bool(self._run.agent.output_unchecked))
 
     # --- re-enactments
 
@@ -232,8 +229,7 @@ class Observer(AbstractCapability[None]):
     def _told_of(self, answer: PlannedAnswer) -> History | None:
         """What the next request must hold to go on from this answer. A loop of one's own, and the middleware of a
         graph, may tell the answer itself otherwise than it came."""
-        recorded = self._transcript.recorded
-        is_heard = recorded is not None and recorded.is_told_by_others and recorded.source_format != SPANS
+        is_heard = self._run.is_told_by_others and self._run.source_format != SPANS
         if not is_heard or answer.response is None:
             return answer.history
         return History(answer.history, answer.response)

@@ -38,7 +38,7 @@ class OpenAIObserver(OtherLoopObserver):
     def __init__(
         self, plan: ReplayPlan, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook
     ) -> None:
-        super().__init__(model, stage, transcript, book)
+        super().__init__(plan, model, stage, transcript, book)
         self._handoffs = handoff_calls(plan.run)
         self._modes = output_modes(plan.answers) if asks_in_several_ways(plan.run, plan.answers) else {}
         self._merged: tuple[JsonObject, JsonObject, JsonObject] | None = None

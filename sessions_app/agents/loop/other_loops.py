@@ -56,12 +56,14 @@ class FoundToolsObserver(UntoldToolsObserver):
 
     @cached_property
     def _found(self) -> frozenset[str]:
-        recorded = self._transcript.recorded
-        return frozenset() if recorded is None else found_by_search(recorded)
+        return found_by_search(self._run)
 
 
 class OtherLoopObserver(UntoldToolsObserver):
     """Takes out what Pydantic AI alone writes into a request; what is left to differ is what was recorded."""
+
+    _is_told = False
+    _prior = None
 
     async def before_model_request(
         self, ctx: RunContext[None], request_context: ModelRequestContext
@@ -74,15 +76,13 @@ class OtherLoopObserver(UntoldToolsObserver):
     @cached_property
     def _places(self) -> dict[str | None, int]:
         """Where the model was told of calls, by their ids, where that was not in the order in which it asked."""
-        recorded = self._transcript.recorded
-        calls = recorded.tool_calls if recorded is not None else []
+        calls = self._run.tool_calls
         return {call.call_id: place for step, call in calls if (place := told_as(step)) is not None}
 
     @cached_property
     def _answers_in_a_row(self) -> list[ModelMessage]:
         """Earlier turns in which one answer follows another."""
-        recorded = self._transcript.recorded
-        prior = load_messages(messages(recorded.prior)) if recorded is not None else []
+        prior = load_messages(messages(self._run.prior))
         kinds = [message.kind for message in prior]
         return prior if ("response", "response") in pairwise(kinds) else []
 

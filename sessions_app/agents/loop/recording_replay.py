@@ -36,7 +36,7 @@ from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.history import History
 from sessions_app.core.judge.openai_loop import ENDED_AT_TOOLS
-from sessions_app.core.judge.reading import count, is_of_recorder
+from sessions_app.core.judge.reading import count
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict, judge
@@ -115,7 +115,7 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
 
     stage = RecordedStage(transcript, book, stops, on_step)
     model = replay_model(plan, stage)
-    observer = _observer(plan, model, stage, transcript, book)
+    observer = observer_of(plan.run)(plan, model, stage, transcript, book)
     start = recorded_start(plan)
     ending, messages = await run_loop(rebuild_agent(plan, model, stage, observer, start), start, plan.run)
     last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
@@ -129,21 +129,23 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         stopped = ending.stopped.to_json()
         facts["sources"] = {"recorded": model.cursor + len(observations.calls)}
         return Result(verdict="paused", facts=facts, observations=observations, stopped=stopped)
-    played = Played(
+    played = played_by_rebuilt(plan, transcript, observations, ending)
+    return conclude(replace(played, limit=judged.limit, unused=unused, left_over=left_over), facts)
+
+
+def played_by_rebuilt(plan: ReplayPlan, transcript: Transcript, seen: Observations, ending: Ending) -> Played:
+    """What an agent that was rebuilt from the recording did, and what of it came from there."""
+    return Played(
         plan=plan,
-        limit=judged.limit,
-        observations=observations,
+        observations=seen,
         ending=ending,
         divergence=transcript.divergence,
-        unused=unused,
-        left_over=left_over,
         not_captured=frozenset(transcript.tally.not_captured or ()),
         rewritten=transcript.rewritten,
         taken_parameters=tuple(_taken_parameters(plan)),
         taken_words=tuple(_taken_words(plan)),
         has_taken_feedback=transcript.has_taken_feedback,
     )
-    return conclude(played, facts)
 
 
 def _taken_words(plan: ReplayPlan) -> Iterator[str]:
@@ -178,22 +180,11 @@ def _taken_parameters(plan: ReplayPlan) -> Iterator[str]:
         yield "the stored prompt"
 
 
-def _observer(
-    plan: ReplayPlan, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook
-) -> Observer:
-    if is_openai_agents(plan.run):
-        return OpenAIObserver(plan, model, stage, transcript, book)
-    if is_of_another_loop(plan.run):
-        return OtherLoopObserver(model, stage, transcript, book)
-    return _of_library(plan.run)(
-        model,
-        stage,
-        transcript,
-        book,
-        prior=plan.run.prior,
-        is_unchecked=bool(plan.run.agent.output_unchecked),
-        is_told=is_of_recorder(plan.run),
-    )
+def observer_of(run: Run) -> type[Observer]:
+    """The one of the loop that made the run."""
+    if is_openai_agents(run):
+        return OpenAIObserver
+    return OtherLoopObserver if is_of_another_loop(run) else _of_library(run)
 
 
 def _of_library(run: Run) -> type[Observer]:
@@ -303,13 +294,14 @@ async def _start_run(agent: Any, start: Start, run: Run) -> tuple[Any, list[Mode
         # Streaming is another algorithm: the first text that comes is final.
         async with agent.run_stream(start.prompt, **arguments) as streamed:
             output = await streamed.get_output()
-            return output, _requests_at_the_end(streamed.all_messages())
+            return output, requests_at_the_end(streamed.all_messages())
     if run.agent.entry_point == "run_stream_events":
         return await _run_with_events(agent, start, arguments), []
     return (await agent.run(start.prompt, **arguments)).output, []
 
 
-def _requests_at_the_end(messages: list[ModelMessage]) -> list[ModelMessage]:
+def requests_at_the_end(messages: list[ModelMessage]) -> list[ModelMessage]:
+    """What was added behind the last answer."""
     return list(takewhile(lambda message: message.kind == "request", reversed(messages)))[::-1]
 
 

@@ -89,6 +89,11 @@ class ReplayModel(Model[Any]):
         """The recorded call at this place; past the end the last one, whose tools and prompts hold on."""
         return self.answers[min(self.cursor, len(self.answers) - 1)]
 
+    def offered_at(self, run_step: int) -> PlannedAnswer:
+        """The recorded call whose tools are there: a fork may begin with the calls of an answer, before any request of
+        its own."""
+        return self.newest if run_step == 0 and self.cursor > 0 else self.nearest
+
     @property
     def newest(self) -> PlannedAnswer:
         """The recorded answer in whose place the last one was given; the last of all where a fork goes on behind it."""

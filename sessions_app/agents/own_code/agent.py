@@ -52,7 +52,7 @@ from sessions_app.core.ran_with import APPROVED, is_told
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude_code
 from sessions_app.core.replay.fixture_book import FixtureBook
-from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.replay.raw_answers import not_raw, with_raw_answers
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
@@ -144,33 +144,37 @@ class OwnReplay:
         expected = None if unused or left_over else expected_end(self.plan, limit, ending)
         final = self.transcript.end(expected, messages, step=self._last_step())
         seen = replace(
-            observations_of(self.transcript, final, ending),
-            has_run_tools=self.gate.policy.run,
-            hears_arguments=True,
-            states=self.state.states,
-            first_state=self.state.first,
-            hooks_not_run=tuple(sorted(self.calls.hooks_not_run)),
+            self._observed(observations_of(self.transcript, final, ending)), has_run_tools=self.gate.policy.run
         )
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()
             return Result(
                 verdict="paused", facts={**self.facts(), "sources": self._sources()}, observations=seen, stopped=stopped
             )
-        played = Played(
-            plan=self.plan,
-            limit=None,
-            observations=seen,
-            ending=ending,
-            divergence=self.stage.divergence,
-            unused=unused,
-            left_over=left_over,
-            not_captured=frozenset(self.transcript.tally.not_captured or ()),
-            has_taken_feedback=self.transcript.has_taken_feedback,
-        )
+        played = replace(self._played(seen, ending), unused=unused, left_over=left_over)
         changed = self.stage.changed_answer
         doubtful = None if changed is None else not_raw(self.plan.run, changed)
         result = conclude_code(played, limits, self.facts(), doubtful=doubtful)
         return replace(result, facts={**result.facts, "sources": self._sources()})
+
+    def _observed(self, seen: Observations) -> Observations:
+        return replace(
+            seen,
+            hears_arguments=True,
+            states=self.state.states,
+            first_state=self.state.first,
+            hooks_not_run=tuple(sorted(self.calls.hooks_not_run)),
+        )
+
+    def _played(self, seen: Observations, ending: Ending) -> Played:
+        return Played(
+            plan=self.plan,
+            observations=seen,
+            ending=ending,
+            divergence=self.stage.divergence,
+            not_captured=frozenset(self.transcript.tally.not_captured or ()),
+            has_taken_feedback=self.transcript.has_taken_feedback,
+        )
 
     async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:
         policy = self._policy()
@@ -189,8 +193,7 @@ class OwnReplay:
         return ending, messages
 
     def _policy(self) -> FrozenPolicy:
-        unchecked = self.plan.run.agent.output_unchecked
-        observer = Observer(self.model, self.stage, self.transcript, self.book, is_unchecked=bool(unchecked))
+        observer = Observer(self.plan, self.model, self.stage, self.transcript, self.book)
         outputs = OwnOutputs(self.plan.run, observer, self.stage, self.model, self.http)
         leaves = Leaves(self.model, Budgets(self.plan.run), self.gate, self._run_live)
         return FrozenPolicy(

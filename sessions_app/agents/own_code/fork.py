@@ -157,10 +157,11 @@ class _OwnFork(OwnReplay):
 
     def _observed(self, seen: Observations) -> Observations:
         """With a state that somebody changed, no recorded one is left to hold another against."""
-        seen = replace(seen, hears_arguments=True)
+        found = super()._observed(seen)
         if not self._order.changes_state:
-            return replace(seen, states=self.state.states, first_state=self.state.first)
-        return replace(seen, states="changed", first_state=self.state.first) if self.state.states == "taken" else seen
+            return found
+        is_taken = self.state.states == "taken"
+        return replace(found, states="changed") if is_taken else replace(found, states=seen.states, first_state=None)
 
     async def fork(self, run_id: str) -> tuple[Result, Run]:
         with every_run_frozen() as misses:
@@ -171,7 +172,7 @@ class _OwnFork(OwnReplay):
             ending = replace(ending, stopped=self.stage.fork.stop_within(ending.miss.call_id))
         final = self.transcript.end(None, messages, step=0)
         seen = self._observed(observations_of(self.transcript, final, ending))
-        result, made = conclude_fork(self._plan, self._order, seen, ending, self._state, run_id=run_id)
+        result, made = conclude_fork(self._plan, self._order, self._played(seen, ending), self._state, run_id=run_id)
         if _is_overruled(made, self.plan.decisions):
             raise CannotFork(_OVERRULED)
         return replace(result, facts={**self.facts(), **result.facts}), made

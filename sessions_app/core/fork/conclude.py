@@ -18,18 +18,16 @@ from sessions_app.core.fork.stops import Stop, Stopped
 from sessions_app.core.judge.outcome import is_decided_by_code
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.replay.ending import Ending, missed_facts, missed_field
+from sessions_app.core.replay.ending import Played, missed_facts, missed_field, other_outcome
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
-from sessions_app.core.replay.model_part import model_of_fork
 from sessions_app.core.replay.observed import Divergence, Observations, Result, absent_side
 from sessions_app.core.replay.proof import part_of
 from sessions_app.core.run import Run, Step, ToolCall, answered
 from sessions_app.core.unproven_outcomes import why_unproven, with_unproven_outcome
 
 
-def conclude_fork(
-    plan: ForkPlan, order: Order, seen: Observations, ending: Ending, state: ForkState, *, run_id: str
-) -> tuple[Result, Run]:
+def conclude_fork(plan: ForkPlan, order: Order, played: Played, state: ForkState, *, run_id: str) -> tuple[Result, Run]:
+    seen, ending = played.observations, played.ending
     made = _without_outcome_of_code(plan, order, state.fitted(forked_run(plan, order, seen, run_id=run_id)))
     ending = replace(ending, stopped=_placed(ending.stopped, made))
     facts = _facts(plan, order, made, state, ending.stopped)
@@ -41,16 +39,15 @@ def conclude_fork(
     if ending.miss is not None:
         found = _missed(ending.miss, len(made.steps) + 1)
         return Result(verdict="fixture_missing", divergence=found, facts=facts, observations=seen), made
-    comparison = _compared(plan, order, made)
-    divergence = _first_difference(comparison)
-    limit = judge(plan.run).limit
-    model = model_of_fork(plan.replay.answers, seen.requests)
-    proof = prove_fork(comparison, divergence, ending, limit, model=model, states=seen.states)
+    comparison, limit = _compared(plan, order, made), judge(plan.run).limit
+    divergence = _first_difference(comparison) or other_outcome(plan.run, ending)
+    proof = prove_fork(replace(played, limit=limit, kept=plan.kept), divergence)
     facts = {**facts, "proof": proof.to_json()}
     if divergence is not None and limit is not None and part_of(divergence.path) == "outcome":
         return _not_compared(plan, limit.message, facts, seen), made
-    if comparison.divergence is not None:
-        facts = {**facts, **absent_side(comparison.divergence.left, comparison.divergence.right)}
+    if divergence is not None:
+        if comparison.divergence is not None:
+            facts = {**facts, **absent_side(comparison.divergence.left, comparison.divergence.right)}
         if order.agent is None and _is_unheard(comparison, made.steps[plan.kept :]):
             facts = _without_difference(facts)
         return Result(verdict="diverged", divergence=divergence, facts=facts, observations=seen), made

@@ -13,8 +13,9 @@ from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.fork.changes import NewDecision, NewInstructions, NewMessage, NewModel
 from sessions_app.core.fork.lint import lint_history
 from sessions_app.core.fork.order import Order
-from sessions_app.core.history import History, extend, messages
+from sessions_app.core.history import History, extend, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.new_tools import are_new_tools_told
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, make_plan
 from sessions_app.core.run import Run, main_steps
 
@@ -57,11 +58,6 @@ class ForkPlan:
         return self.is_unedited and self._ends_with == "response"
 
     @property
-    def begins_with_request(self) -> bool:
-        """Whether it goes on from a request behind the first one, as it was recorded."""
-        return self.is_unedited and self._ends_with == "request" and self.cursor > 0
-
-    @property
     def _ends_with(self) -> JsonValue:
         return self.history.message.value.get("kind")
 
@@ -79,13 +75,16 @@ def plan_fork(run: Run, order: Order) -> ForkPlan:
         raise CannotFork("The recording holds no model answers.")
     cursor = sum(answer.step < at for answer in plan.answers)
     asks_first = not _is_continued(run) if cursor == 0 else not _has_open_calls(run, plan, cursor, at)
+    settings_from = cursor
+    if cursor > 0 and not asks_first and _gives_again(plan, cursor, order):
+        cursor, asks_first = cursor - 1, True
     recorded, kept = _from_request(plan, cursor) if asks_first else _from_calls(plan, cursor)
     model = next((c for c in order.changes if isinstance(c, NewModel)), NewModel())
     instructions = next((c.value for c in order.changes if isinstance(c, NewInstructions)), None)
     history = _instructed(_edited(recorded, order, plan, cursor, asks_first), instructions)
     return ForkPlan(
         replay=replace(
-            plan, answers=_with_settings(plan.answers, cursor, model.settings), decisions=_decisions(run, order)
+            plan, answers=_with_settings(plan.answers, settings_from, model.settings), decisions=_decisions(run, order)
         ),
         cursor=cursor,
         history=history,
@@ -110,6 +109,20 @@ def _has_open_calls(run: Run, plan: ReplayPlan, cursor: int, at: int) -> bool:
     if between:
         return at <= between[-1]
     return cursor == len(plan.answers) and _asks_for_calls(answer)
+
+
+def _gives_again(plan: ReplayPlan, cursor: int, order: Order) -> bool:
+    """Whether the answer whose calls are open is given again, as its request is the recorded one: what the loop does
+    with it depends on how it came, or on what was offered with it."""
+    changes_requests = any(isinstance(change, NewInstructions | NewModel) for change in order.changes)
+    is_streamed = plan.run.agent.entry_point == "run_stream"
+    return not changes_requests and (is_streamed or _are_new_tools_told(plan, cursor))
+
+
+def _are_new_tools_told(plan: ReplayPlan, cursor: int) -> bool:
+    """In the request behind the calls."""
+    offered = [[tool["name"] for tool in answer.tools] for answer in plan.answers[cursor - 1 : cursor + 1]]
+    return offered[0] != offered[-1] and are_new_tools_told(plan.run)
 
 
 def _asks_for_calls(answer: PlannedAnswer) -> bool:
@@ -137,7 +150,15 @@ def _from_calls(plan: ReplayPlan, cursor: int) -> tuple[History, int]:
     answer = plan.answers[cursor - 1]
     if answer.history is None or answer.response is None:
         raise CannotFork(f"The request of step {answer.step} was not captured.")
-    return History(answer.history, answer.response), answer.step
+    return _as_kept(answer, History(answer.history, answer.response)), answer.step
+
+
+def _as_kept(answer: PlannedAnswer, history: History) -> History:
+    """In the spelling of the messages behind it, where they go on from the request."""
+    if answer.after is None:
+        return history
+    there = next((node for node in nodes(answer.after) if node.length == history.length), history)
+    return there if there.parent == history.parent else history
 
 
 def _with_settings(

@@ -29,7 +29,6 @@ from sessions_app.core.run import (
     StepSource,
     ToolCall,
     answered,
-    fixture_of,
     tools_around,
 )
 
@@ -75,7 +74,9 @@ class _Builder:
         for call in seen.calls:
             self._calls[call.call_id, call.tool_name].append(call)
         self.final = self._shaped(seen.final, plan.run.final)
-        self._answers = answer_parts([*(r.history for r in seen.requests), seen.final])
+        asked = [request.history for request in seen.requests]
+        told_before = 1 if self._asks_first() and plan.kept else 0
+        self._answers = answer_parts([*asked[told_before:], seen.final])
         self._snapshots = states_at_snapshots(plan.run, seen)
         self._next = plan.kept + 1
         self._newest: StepSource = "recorded"
@@ -203,7 +204,7 @@ class _Builder:
         answered = self._answers.get(call_id or "") or []
         answer = answered.pop(0) if answered else None
         if observed is None and answer is None:
-            yield from self._left_call(name, call_id)
+            yield from self._open_call(name, call_id)
             return
         recorded = self._recorded_step(observed.step) if observed else self._in_place_of(name, call_id)
         call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
@@ -217,13 +218,12 @@ class _Builder:
         if recorded is not None and is_repeated:
             yield from self._inside(recorded.index)
 
-    def _left_call(self, name: str, call_id: str | None) -> Iterator[Step]:
-        """A call that waits for somebody, or that an error kept from being made, as in the recording."""
-        if self._seen.open_calls is None and self._seen.error is None:
-            return
+    def _open_call(self, name: str, call_id: str | None) -> Iterator[Step]:
+        """A call that waits for somebody, or that an error came before, as in the recording."""
         for recorded, call in self._plan.run.tool_calls:
-            is_left = self._seen.open_calls is not None or not fixture_of(recorded, call).has_ended
-            if (call.tool_name, call.call_id) == (name, call_id) and recorded.index > self._plan.kept and is_left:
+            is_call = (call.tool_name, call.call_id) == (name, call_id) and recorded.index > self._plan.kept
+            was_open = self._seen.error is not None and call.result is None and recorded.error is None
+            if is_call and (was_open or self._seen.open_calls is not None):
                 yield self._played_back(recorded)
 
     def _inside(self, index: int) -> Iterator[Step]:
@@ -369,7 +369,15 @@ def _is_repeated(observed: ObservedCall | None, recorded: Step | None, call: Too
     if observed is not None:
         return observed.source in REPEATED or gave_the_same(recorded, call)
     then = answered(recorded) if recorded else None
-    return then is not None and call.result is not None and then.value == call.result.value
+    if then is None:
+        return _is_taken_again(recorded, call)
+    return call.result is not None and then.value == call.result.value
+
+
+def _is_taken_again(recorded: Step | None, call: ToolCall) -> bool:
+    """Other loops than Pydantic AI's say nothing to a call that carries the output."""
+    then = recorded.call if recorded else None
+    return isinstance(then, ToolCall) and then.is_output and then.outcome == call.outcome == "success"
 
 
 def _parts(message: JsonValue) -> list[JsonObject]:
@@ -387,19 +395,22 @@ def _tool_call(
 ) -> ToolCall:
     """The call as it was asked for, with the answer that reached the model, or else the one that was given."""
     given = observed.answer if observed else None
+    told = Payload.of(answer.get("content")) if answer else None
     arguments = part.get("args")
     spelled = Payload.of(arguments if isinstance(arguments, str) else arguments or {})
-    if (
-        given is not None
-        and given.result is not None
-        and (answer is None or given.result.value == answer.get("content"))
-    ):
+    if given is not None and given.result is not None and (told is None or _is_told_as(given.result, told)):
         call = replace(given, call_id=part.get("tool_call_id"), arguments=spelled)
     else:
         call = _answered(part, answer, spelled, given)
     if recorded is not None and isinstance(recorded.call, ToolCall):
         call = replace(call, arguments=spelled_as(recorded.call.arguments, spelled))
     return replace(call, is_output=is_output)
+
+
+def _is_told_as(result: Payload, told: Payload) -> bool:
+    """Messages hold bytes as a text."""
+    is_of_bytes = not (result.is_json or result.is_text)
+    return spelled_as(result, told) is result if is_of_bytes else bool(result.value == told.value)
 
 
 def _answered(part: JsonObject, answer: JsonObject | None, arguments: Payload, given: ToolCall | None) -> ToolCall:

@@ -46,7 +46,7 @@ from sessions_app.core.replay.proof import (
     proven,
     up_to,
 )
-from sessions_app.core.replay.ran_with import arguments_part
+from sessions_app.core.replay.ran_with import SAME, arguments_part
 from sessions_app.core.replay.refusal_words import refusal_in_words
 from sessions_app.core.replay.rewriting import Rewriting, has_prompt_of_code, in_words, made_otherwise, unrecorded_words
 from sessions_app.core.replay.told_twice import (
@@ -105,17 +105,19 @@ class Played:
     """A replay that is over, as the loop left it."""
 
     plan: ReplayPlan
-    limit: Reason | None
-    """What ends a replay of this recording before its end, or keeps its outcome from being proven: what the judge said
-    when it came in."""
     observations: Observations
     ending: Ending
     divergence: Divergence | None
     """Of a request or a tool call."""
-    unused: tuple[PlannedAnswer, ...]
-    left_over: list[Fixture]
     not_captured: frozenset[str]
     """Paths of which the recording holds nothing, as the comparison tallied them."""
+    limit: Reason | None = None
+    """What ends a replay of this recording before its end, or keeps its outcome from being proven: what the judge said
+    when it came in."""
+    unused: tuple[PlannedAnswer, ...] = ()
+    left_over: Sequence[Fixture] = ()
+    kept: int = 0
+    """Steps up to this index were not made again: a fork goes on from there."""
     rewritten: Mapping[int, Rewriting] = field(default_factory=dict)
     """Requests whose past was taken from the recording, for code had rewritten it that does not run; by their step."""
     taken_parameters: tuple[str, ...] = ()
@@ -517,7 +519,8 @@ def _waiting_otherwise(run: Run, open_calls: Mapping[str, str | None]) -> Iterat
 # --- what was proven ---------------------------------------------------------------------------
 
 
-def _proof(played: Played, found: Trouble | None) -> Proof:
+def prove(played: Played) -> Proof:
+    """What is known beside the recording of what was played, as far as nothing went another way."""
     parts: dict[PartName, Part] = {
         "requests": _requests(played),
         "parameters": _parameters(played),
@@ -526,9 +529,12 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
         "state": _state(played),
         "outcome": _outcome(played),
     }
-    run = played.plan.run
-    steps = _comparable_steps(played)
-    proof = Proof(same_steps=len(steps), parts=parts, outcome_kind=played.ending.kind, not_played=unplayed(run))
+    same, run = len(_comparable_steps(played)), played.plan.run
+    return Proof(same_steps=same, parts=parts, outcome_kind=played.ending.kind, not_played=unplayed(run))
+
+
+def _proof(played: Played, found: Trouble | None) -> Proof:
+    proof, steps = prove(played), _comparable_steps(played)
     went_on = found is not None and found.verdict == "ran_past_recording"
     if found is not None and proof.has_same_outcome is False:  # what else differs is what follows from the first
         proof = replace(proof, parts={**proof.parts, "outcome": differs_at(found.divergence)})
@@ -556,7 +562,17 @@ def _model(played: Played) -> Part:
 
 def _tool_arguments(played: Played) -> Part:
     told = arguments_told_otherwise(played.plan.run) if played.observations.calls else None
-    return arguments_part(played.plan.run, played.observations) if told is None else not_comparable(told)
+    found = arguments_part(played.plan.run, played.observations) if told is None else not_comparable(told)
+    kept = any(step.index <= played.kept for step, _ in played.plan.run.tool_calls)
+    return not_comparable(f"{SAME}; {_not_made_before(played)}") if found == PROVEN and kept else found
+
+
+def _not_made_before(played: Played) -> str:
+    return f"what lies before step {played.kept + 1} was not made again"
+
+
+def _has_kept_requests(played: Played) -> bool:
+    return any(answer.step <= played.kept for answer in played.plan.answers)
 
 
 _UNTOLD_IN_REQUESTS = {
@@ -577,14 +593,17 @@ def _requests(played: Played) -> Part:
         redacted_otherwise,
     )
     told = "; ".join(told for each in tellings if (told := each(run)) is not None) or None
+    kept = _not_made_before(played) if _has_kept_requests(played) else None
+    if kept is not None and not played.observations.requests:
+        return not_comparable(kept)
     if played.rewritten:
         rewritten = _other_past(played) or in_words(played.rewritten)
         histories = {answer.step: answer.history for answer in played.plan.answers if answer.history is not None}
-        named = rewritten, made_otherwise(played.rewritten, histories), told
+        named = rewritten, made_otherwise(played.rewritten, histories), kept, told
         return not_comparable("; ".join(each for each in named if each is not None))
     missing = _unrecorded_requests(played.plan)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
-    ours = kept_turns(run), _not_made_again(run), *played.taken_words, _of_checks(played), told
+    ours = kept, kept_turns(run), _not_made_again(run), *played.taken_words, _of_checks(played), told
     unsaid = (words for path, words in _UNTOLD_IN_REQUESTS.items() if path in played.not_captured)
     reasons = (missing, *unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
     untold = [each for each in reasons if each is not None]
@@ -666,7 +685,7 @@ def _parameters(played: Played) -> Part:
     if found == PROVEN and played.taken_parameters:
         verb = "was" if len(played.taken_parameters) == 1 else "were"
         return not_comparable(f"the agent's tools agree; {join_words(list(played.taken_parameters))} {verb} {TAKEN}")
-    return found
+    return not_comparable(_not_made_before(played)) if found == PROVEN and _has_kept_requests(played) else found
 
 
 def _untold_parameters(run: Run) -> str:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sessions_app.core.replay.asked_model import first_other
-from sessions_app.core.replay.matching import Tally
 from sessions_app.core.replay.observed import ObservedRequest
-from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.proof import PROVEN, TAKEN, Part, not_comparable
 
 
@@ -22,15 +19,6 @@ def model_part(requests: Sequence[ObservedRequest], not_captured: Collection[str
         return not_comparable("the settings of the model were not recorded")
     untold = untold_fields(not_captured, "settings.")
     return not_comparable(f"settings that the recording does not show: {untold}") if untold else PROVEN
-
-
-def model_of_fork(planned: Sequence[PlannedAnswer], requests: Sequence[ObservedRequest]) -> Part:
-    """Of the requests that stand for recorded ones."""
-    recorded, tally = {answer.step: answer for answer in planned}, Tally()
-    for request in requests:
-        if request.asked is not None and request.step in recorded:
-            first_other(recorded[request.step], request.asked, tally)
-    return model_part(requests, tally.not_captured or ())
 
 
 def untold_fields(not_captured: Collection[str], prefix: str) -> str:

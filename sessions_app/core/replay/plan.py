@@ -120,9 +120,13 @@ class ReplayPlan:
     @property
     def refused_outputs(self) -> dict[str, list[ToolCall]]:
         """The calls whose output was refused, by their ids."""
+        return self.refused_behind(0)
+
+    def refused_behind(self, kept: int) -> dict[str, list[ToolCall]]:
+        """Those behind this step."""
         found: dict[str, list[ToolCall]] = {}
-        for _, call in self.run.tool_calls:
-            is_refused = call.is_output and call.outcome == "retried" and call.result is not None
+        for step, call in self.run.tool_calls:
+            is_refused = step.index > kept and call.is_output and call.outcome == "retried" and call.result is not None
             if is_refused and call.call_id and not _has_words_of_success(call):
                 found.setdefault(call.call_id, []).append(call)
         return found

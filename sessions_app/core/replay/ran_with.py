@@ -57,16 +57,3 @@ def _reasons(step: Step, now: JsonObject | None, seen: Observations) -> Iterator
             yield f"{join_words(code_behind(each))} may have given them something else"
         if unknown_arguments(each) and isinstance(step.call, ToolCall):
             yield f"{join_words(unknown_arguments(each))} of {step.call.tool_name} is not comparable as JSON"
-
-
-def arguments_of_fork(parent: Run, made: Run) -> Part:
-    """Of two runs beside each other; the second says what tools were given where the team's code ran."""
-    if not parent.tool_calls:
-        return not_comparable(NO_CALL)
-    if not is_told(parent):
-        return not_comparable(NOT_TOLD)
-    said = [said_of(step) for run in (parent, made) for step in run.steps]
-    if is_told(made):
-        is_known = not any("ran_with_unknown" in each for each in said)
-        return PROVEN if is_known else not_comparable(NOT_TOLD)
-    return not_comparable(f"{SAME}; {NOT_MADE_AGAIN}") if any(said) else PROVEN
