@@ -28,7 +28,7 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
 from sessions_app.core.spans.provider_messages.parts import part_of
 from sessions_app.core.spans.reading import BuiltinResultPart, CallPart
-from sessions_app.core.spans.span import Scope, Span
+from sessions_app.core.spans.span import Scope, Span, SpanEvent
 from tests.builders import TRACE, a_span
 from tests.traces.test_replays import outcome
 
@@ -66,7 +66,13 @@ def as_received(span: Any) -> Span:
         name=span.name,
         start_ns=span.start_time,
         end_ns=span.end_time,
+        status=span.status.status_code.name.lower(),
+        status_message=span.status.description or "",
         attributes={key: list(value) if isinstance(value, tuple) else value for key, value in span.attributes.items()},
+        events=tuple(
+            SpanEvent(name=event.name, time_ns=event.timestamp, attributes=dict(event.attributes))
+            for event in span.events
+        ),
         scope=Scope(name="pydantic-ai"),
     )
 

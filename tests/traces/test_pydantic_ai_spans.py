@@ -14,6 +14,7 @@ from pydantic_ai import (
     DeferredToolRequests,
     DeferredToolResults,
     ModelRetry,
+    Tool,
     ToolApproved,
     ToolDenied,
     ToolOutput,
@@ -277,3 +278,35 @@ def test_a_tool_whose_span_has_an_answer_and_an_error_is_contradicted(version: A
 def _failed(span: Span) -> Span:
     is_tool = span.name.startswith(("execute_tool", "running tool"))
     return replace(span, status="error", status_message="No room left.") if is_tool else span
+
+
+def _refused_by(tool: Callable[[Any], str]) -> Play:
+    calls = [says(call("count", {"people": each}, f"c{each}")) for each in ("many", "3")]
+    return Play(Agent(Scripted(*calls, says("Done.")), tools=[Tool(tool, name="count")], retries=2), "go")
+
+
+def _with_a_schema(people: int) -> str:
+    return str(people)
+
+
+def _raising_the_same(people: str) -> str:
+    return City.model_validate({"name": "Rome", "people": people}).name
+
+
+@VERSIONS
+@pytest.mark.parametrize("tool", [_with_a_schema, _raising_the_same])
+@pytest.mark.parametrize("words", ["1 validation error", "Input should be a valid integer", "type=int_parsing"])
+def test_the_exception_of_a_refused_call_says_what_the_model_was_told(tool: Any, words: str, version: Any) -> None:
+    spans = spans_of_play(_refused_by(tool), version)
+    changed = [_with_exceptions(span, lambda said: str(said).replace(words, "forged")) for span in spans]
+
+    assert reasons(assemble(spans, is_closed=True)) == []
+    assert reasons(assemble(changed, is_closed=True)) == ["answer_contradicted"]
+
+
+def _with_exceptions(span: Span, change: Callable[[Any], str]) -> Span:
+    events = [
+        replace(event, attributes={name: change(value) for name, value in event.attributes.items()})
+        for event in span.events
+    ]
+    return replace(span, events=tuple(events))

@@ -34,6 +34,7 @@ from sessions_app.core.run import (
     EXCHANGES,
     SPANS,
     WAITING,
+    ErrorInfo,
     ModelCall,
     Run,
     Step,
@@ -214,7 +215,9 @@ def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
         if call.outcome is None and not is_whole:
             continue
         came_to = _without_failure(call, waits=step.index in waits)
-        if step.error is not None and came_to is not None:
+        if step.error is None or (run.source_format == SPANS and _says_why_refused(step.error, call)):
+            continue
+        if came_to is not None:
             message = f"S{step_name(step)[1:]} {came_to}, and has an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
 
@@ -228,6 +231,16 @@ def _without_failure(call: ToolCall, *, waits: bool) -> str | None:
     if call.outcome is None:
         return "never ran"
     return "was refused before it ran" if (call.retry or {}).get("cause") in LOOP_CAUSES else None
+
+
+def _says_why_refused(error: ErrorInfo, call: ToolCall) -> bool:
+    """The span of a call that Pydantic refused holds the exception too, with the words that the model was told."""
+    told = call.result.parsed if call.result is not None else None
+    if call.outcome != "retried" or not (error.type or "").endswith("ValidationError") or not isinstance(told, list):
+        return False
+    said = error.message or ""
+    reasons = [f"  {each.get('msg')} [type={each.get('type')}" for each in told if isinstance(each, dict)]
+    return said.startswith(f"{len(told)} validation error") and all(each in said for each in reasons)
 
 
 def _is_whole(call: ModelCall) -> bool:
