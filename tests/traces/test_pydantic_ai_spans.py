@@ -24,15 +24,17 @@ from pydantic_ai.exceptions import SkipModelRequest
 from pydantic_ai.messages import ModelRequest
 
 from sessions_app.core.assembly.run import assemble
+from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
-from sessions_app.core.spans.span import Span
+from sessions_app.core.spans.span import Attributes, Span
 from tests.recorder.rare_agents import (
     approval_with_a_prompt_behind_an_earlier_one,
     bytes_in_metadata,
     hidden_tool_that_a_search_of_the_team_finds,
     hidden_tool_that_is_looked_for,
 )
+from tests.recorder.replaying import assert_promise_kept
 from tests.recorder.scenarios import Play, Scripted, call, one_tool, says, tool_failed, values_like_bytes
 from tests.traces.test_own_code import run_of_spans, spans_of_play
 from tests.traces.test_promises import broken_promise
@@ -310,3 +312,27 @@ def _with_exceptions(span: Span, change: Callable[[Any], str]) -> Span:
         for event in span.events
     ]
     return replace(span, events=tuple(events))
+
+
+# --- answers that can be read only once ----------------------------------------------------------
+
+
+@VERSIONS
+@pytest.mark.parametrize("returned", [lambda rows: rows, lambda rows: {"rows": [rows, 1], "count": 3}])
+def test_a_replay_ends_behind_an_answer_of_which_its_span_left_nothing(returned: Any, version: Any) -> None:
+    agent = Agent(Scripted(says(call("rows", {}, "c1")), says("Done.")))
+    agent.tool_plain(name="rows")(lambda: returned(row for row in range(3)))
+    spans = spans_of_play(Play(agent, "go"), version)
+    other = [replace(span, attributes=_without_a_row(span)) for span in spans]
+
+    run, changed = (assemble(each, is_closed=True) for each in (spans, other))
+
+    assert assert_promise_kept(encode_native(run)).reasons[0].code == "answer_read_once"
+    assert reasons(changed) == ["answer_contradicted"]
+
+
+def _without_a_row(span: Span) -> Attributes:
+    """Requests that tell of other values than the tool's span, and not of none."""
+    told = span.attributes.items() if not span.name.startswith(("execute_tool", "running tool")) else ()
+    messages = ((name, str(value)) for name, value in told if name.endswith("messages"))
+    return {**span.attributes, **{name: value.replace("[]", "[9]") for name, value in messages}}

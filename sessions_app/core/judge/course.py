@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise, takewhile
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.kit_side_effects import answers_differ
 from sessions_app.core.judge.last_calls import calls_in, kinds_said, names_of_tools
@@ -36,6 +37,7 @@ from sessions_app.core.run import (
     GRAPHS,
     OPENAI_ITEMS,
     SAVED_MESSAGES,
+    SPANS,
     ModelCall,
     Run,
     Step,
@@ -422,6 +424,12 @@ def _told_otherwise(run: Run, step: Step, pair: tuple[Step, ToolCall], part: Jso
     if call.result is not None and _is_cut_short(call.result.as_text(), part.get("content")):
         message = f"The request of {step_name(step)} shows the answer of {step_name(tool)} cut short."
         return reason_at(run, "answer_cut_short", message, step)
+    if run.source_format == SPANS and call.result is not None and _is_emptied(call.result.parsed, part.get("content")):
+        message = (
+            f"The request of {step_name(step)} has an empty list where the span of {step_name(tool)} has values, as "
+            "for a result that can be read only once, such as a generator."
+        )
+        return reason_at(run, "answer_read_once", message, step)
     if not _is_other(run, call, part):
         message = f"The request of {step_name(step)} spells a number in the answer of {step_name(tool)} otherwise."
         return reason_at(run, "spelling_contradicted", message, step)
@@ -435,6 +443,20 @@ def _is_cut_short(whole: str, told: JsonValue) -> bool:
         return False
     kept, given = "".join(_MARK.sub("", told).split()), "".join(whole.split())
     return bool(kept) and kept != given and given.startswith(kept)
+
+
+def _is_emptied(whole: JsonValue, told: JsonValue) -> bool:
+    """Whether some lists in it have become empty, and nothing else is another value."""
+    if isinstance(whole, dict) and isinstance(told, dict) and whole.keys() == told.keys():
+        return _are_emptied([(whole[key], told[key]) for key in whole])
+    if isinstance(whole, list) and isinstance(told, list) and whole:
+        return not told or (len(whole) == len(told) and _are_emptied(list(zip(whole, told, strict=True))))
+    return False
+
+
+def _are_emptied(pairs: list[tuple[JsonValue, JsonValue]]) -> bool:
+    others = [pair for pair in pairs if not same_json(*pair)]
+    return bool(others) and all(_is_emptied(*pair) for pair in others)
 
 
 _MARK = re.compile(r"\s*(…|\.\.\.|[\[(<][^\])>]{0,30}(truncated|cut|omitted)[^\])>]{0,30}[\])>])\s*\Z", re.IGNORECASE)

@@ -101,6 +101,9 @@ FIXES: dict[str, Fix] = {
     "other_course": Fix(sentence="Record every model call, and record agents that work in parallel as separate runs."),
     "tool_not_offered": Fix(sentence="With each request, record all tools that were offered to the model."),
     "answer_cut_short": Fix(sentence="Send requests with the whole answers of tools; raise the limit that cuts them."),
+    "answer_read_once": Fix(
+        sentence="Let the tool return a list: its span reads a generator, and leaves nothing of it."
+    ),
     "answer_contradicted": Fix(sentence="Record each tool result exactly as it was sent to the model."),
     "spelling_contradicted": Fix(
         sentence="Record a number with the same digits wherever it stands: 1.0 and 1.00 are different texts to a model."
