@@ -19,9 +19,9 @@ from pydantic_ai import (
     ToolDenied,
     ToolOutput,
 )
-from pydantic_ai.capabilities import Hooks
+from pydantic_ai.capabilities import Hooks, ProcessHistory
 from pydantic_ai.exceptions import SkipModelRequest
-from pydantic_ai.messages import ModelRequest
+from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.formats.native import encode_native
@@ -336,3 +336,39 @@ def _without_a_row(span: Span) -> Attributes:
     told = span.attributes.items() if not span.name.startswith(("execute_tool", "running tool")) else ()
     messages = ((name, str(value)) for name, value in told if name.endswith("messages"))
     return {**span.attributes, **{name: value.replace("[]", "[9]") for name, value in messages}}
+
+
+# --- other agents that code asks for a summary ---------------------------------------------------
+
+
+def _summed_up() -> Play:
+    writer = Agent(Scripted(says("seen twice")), name="writer")
+
+    async def sum_up(messages: list[Any]) -> list[Any]:
+        if len(messages) < 5:
+            return messages
+        words = (await writer.run("Sum up.")).output
+        return [ModelRequest(parts=[UserPromptPart(f"So far: {words}")]), *messages[-2:]]
+
+    calls = [says(call("stock", {}, f"c{number}")) for number in (1, 2)]
+    agent = Agent(Scripted(*calls, says("Done.")), name="main", tools=[stock], capabilities=[ProcessHistory(sum_up)])
+    return Play(agent, "Look twice.")
+
+
+@VERSIONS
+def test_an_agent_that_sums_up_the_history_is_none_of_the_loop(version: Any) -> None:
+    run = run_of_spans(_summed_up(), version)
+
+    assert reasons(run) == []
+    assert (run.input and run.input.value, run.output and run.output.value) == ("Look twice.", "Done.")
+
+
+@VERSIONS
+@pytest.mark.parametrize(("told", "code"), [("So far", "input_contradicts"), ("Done", "output_made_by_code")])
+def test_what_the_run_s_own_span_tells_otherwise_of_a_summed_up_history_is_seen(
+    told: str, code: str, version: Any
+) -> None:
+    *inner, root = spans_of_play(_summed_up(), version)
+    other = {name: str(value).replace(told, "Forged") for name, value in root.attributes.items()}
+
+    assert reasons(assemble([*inner, replace(root, attributes=other)], is_closed=True)) == [code]

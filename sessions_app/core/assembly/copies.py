@@ -128,14 +128,26 @@ def asked_otherwise(nodes: Sequence[Node], asked: JsonValue, prompt: str) -> Ite
         named = [] if not isinstance(asked, str) else asked_in(node.reading.input)
         if named and all(is_another_text(prompt, each) and is_another_text(asked, each) for each in named):
             is_within = prompt != asked and all(each.strip() in prompt for each in named)
-            yield from () if is_within else (node,)
+            yield from () if is_within or is_prompt_of_code(nodes, prompt, named[0]) else (node,)
+
+
+def is_prompt_of_code(nodes: Sequence[Node], prompt: str, text: str) -> bool:
+    """Whether a later request of the run asks this in place of its prompt: code that sums up a history put it there,
+    and spans around it tell the history as it was then."""
+    requests = (node.reading.messages or () for node in nodes if _is_of_loop(node))
+    asked = ([each.words("\n") for each in messages if each.role == "user"] for messages in requests)
+    return any(text in texts and prompt not in texts for texts in asked)
+
+
+def _is_of_loop(node: Node) -> bool:
+    return node.kind == "model" and not any(outer.kind in ("model", "tool") for outer in node.above())
 
 
 def answered_otherwise(nodes: Sequence[Node], output: JsonValue) -> Iterator[Node]:
     """Spans around the last call of a model that answered something else than the run, where its answer is the
     outcome; and those that tell their output in two ways."""
     yield from (node for node in nodes if node.reading.is_output_told_otherwise)
-    last = next((node for node in reversed(nodes) if node.kind == "model"), None)
+    last = next((node for node in reversed(nodes) if _is_of_loop(node)), None)
     answer = last.reading.answer.words() if last is not None and last.reading.answer is not None else ""
     if answer and answer == output:
         yield from (node for node in _wrappers(last) if is_another_text(answer, node.reading.output or answer))

@@ -18,6 +18,7 @@ from sessions_app.core.assembly.copies import (
     begun_otherwise,
     conversations_told_otherwise,
     failed_around,
+    is_prompt_of_code,
     states_told_otherwise,
     summaries_told_otherwise,
 )
@@ -88,7 +89,7 @@ def _mark_waiting(drafts: list[Draft], nodes: Sequence[Node]) -> None:
 
 def _mark_output(drafts: list[Draft], outermost: Node | None) -> None:
     """A run with an output whose last answer asks for a tool that nobody ran: that call carries the output."""
-    models = [draft for draft in drafts if isinstance(draft.call, ModelCall) and not _is_in_output(draft)]
+    models = [draft for draft in drafts if isinstance(draft.call, ModelCall) and not _is_beside(draft)]
     if not models or outermost is None or outermost.reading.output is None or outermost.reading.error is not None:
         return
     output = parsed(outermost.reading.output)
@@ -103,9 +104,12 @@ def _can_carry(call: ToolCall, output: JsonValue) -> bool:
     return not isinstance(output, str) or output in leaves(call.arguments.value if call.arguments else None)
 
 
-def _is_in_output(draft: Draft) -> bool:
-    """Whether a function asked that makes the output of the answer before: what it is told is no answer of the run."""
-    return draft.node is not None and any(outer.reading.is_output_function for outer in draft.node.above())
+def _is_beside(draft: Draft) -> bool:
+    """Whether a function asked that makes the output of the answer before, or code that prepared a request of the run:
+    what it is told is no answer of the run."""
+    return draft.node is not None and any(
+        outer.kind == "model" or outer.reading.is_output_function for outer in draft.node.above()
+    )
 
 
 def _decided(drafts: Sequence[Draft], left_open: Sequence[CallPart]) -> JsonObject:
@@ -133,7 +137,7 @@ class _Assembled:
         self._outermost = outermost
         self._drafts = drafts
         self._decided = decided
-        self._models = [draft for draft in drafts if isinstance(draft.call, ModelCall) and not _is_in_output(draft)]
+        self._models = [draft for draft in drafts if isinstance(draft.call, ModelCall) and not _is_beside(draft)]
 
     def run(self, *, is_closed: bool) -> Run:
         run_id = self._run_id()
@@ -223,7 +227,12 @@ class _Assembled:
             return payload_of(said)
         prompt = first.prompt.words("\n")
         own = self._outermost.reading.input if self._outermost else None
-        return Payload.of_text(_input_within(prompt, said) or _other_input(prompt, own) or prompt)
+        return Payload.of_text(_input_within(prompt, said) or self._other_input(prompt, own) or prompt)
+
+    def _other_input(self, prompt: str, said: JsonValue) -> str | None:
+        """What the run's own span says that it was asked, where that is not what the model was."""
+        others = (text for text in asked_in(said) if is_another_text(prompt, text))
+        return next((text for text in others if not is_prompt_of_code(self._nodes, prompt, text)), None)
 
     def _instructions(self, first: Converted | None) -> str | None:
         """Those of the first request; those of the run's own span, where it is what asked and had others. Where they
@@ -396,11 +405,6 @@ def _holds(sent: str, own: str) -> bool:
     the run's own span may tell one of them."""
     is_within = f"\n\n{own.strip()}\n\n" in f"\n\n{sent}\n\n"
     return is_within or Counter(sent.split("\n\n")) == Counter(own.split("\n\n"))
-
-
-def _other_input(prompt: str, said: JsonValue) -> str | None:
-    """What the run's own span says that it was asked, where that is not what the model was."""
-    return next((text for text in asked_in(said) if is_another_text(prompt, text)), None)
 
 
 def _input_within(prompt: str, said: JsonValue) -> str | None:
