@@ -80,7 +80,7 @@ SHEET = (
             Key("Shift+R", "replay"),
             Key("l", "keep as a golden"),
             Key("f", "fork from this step"),
-            Key("w", "what if it had answered otherwise"),
+            Key("w", "what if it had answered differently"),
             Key("c", "diff with"),
             Key("s", "share"),
             Key("m", "note on the step"),

@@ -97,7 +97,7 @@ def test_ends_within_counts_the_loops_own_steps_after_the_fork(at_step, steps):
 def test_run_that_has_not_ended_is_not_judged(status, expected):
     run = make_run(MODEL, LOOK, status=status)
 
-    assert read_expectation(expected).judge(run, 1) == Judged(met=None, words="The fork has not come to an end.")
+    assert read_expectation(expected).judge(run, 1) == Judged(met=None, words="The fork has not finished.")
 
 
 def test_words_are_judged_by_a_person():

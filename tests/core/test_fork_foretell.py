@@ -41,21 +41,21 @@ def asking(name, arguments, step=4):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ([ANSWER], "Stops at step 4: what the model answers is not known."),
-        ([ANSWER | {"step": 5}], "Stops at step 6: what the model answers is not known."),
+        ([ANSWER], "Stops at step 4: the model's answer is not known."),
+        ([ANSWER | {"step": 5}], "Stops at step 6: the model's answer is not known."),
         ([ANSWER | {"value": RESULTS[2]}], "This is what was recorded: nothing would change."),
         (
             [ANSWER | {"value": {"by": "u_1", "open": True}}],
-            "Stops at step 4: what the model answers is not known.",
+            "Stops at step 4: the model's answer is not known.",
         ),
         ([ANSWER | {"step": 3, "value": "nothing"}], "This is what was recorded: nothing would change."),
-        ([{"kind": "instructions", "value": "x"}], "Stops at step 4: what the model answers is not known."),
+        ([{"kind": "instructions", "value": "x"}], "Stops at step 4: the model's answer is not known."),
         ([ANSWER, SAID], "The run ends at step 4: an answer without tool calls is its outcome."),
         ([asking("cancel", {"id": 9})], "Stops at step 5: no call of cancel with these arguments was recorded."),
         ([asking("lookup", {"id": 1})], "Stops at step 5: no call of lookup with these arguments was recorded."),
         (
             [asking("cancel", {"id": 1})],
-            "Stops when these tools have answered: what the model answers then is not known.",
+            "Stops once these tools have answered: the model's next answer is not known.",
         ),
     ],
 )
@@ -70,9 +70,9 @@ def test_an_error_that_ends_the_run_asks_nobody():
 
 
 def test_where_the_order_says_who_answers_it_does_not_stop():
-    words = "From step 4 on the model gives its recorded answers, marked as recorded for another request."
+    words = "From step 4 on, the model gives its recorded answers, marked as recorded for another request."
     assert told(ANSWER, on_difference="play_on") == words
-    assert told(ANSWER, on_difference="live") == "From step 4 on a live model answers."
+    assert told(ANSWER, on_difference="live") == "From step 4 on, a live model answers."
     assert told(ANSWER | {"step": 5}, on_difference="play_on").startswith("Stops at step 6")
 
 

@@ -163,7 +163,7 @@ def test_what_an_old_or_written_answer_did_not_meet_is_not_shown_as_proven_eithe
 
 def test_a_rule_whose_condition_never_held_is_said_to_have_never_applied(shop, parent, bob):
     rule = {"kind": "rule", "when": "docs is empty", "answer": {"text": "Nothing."}}
-    told = "The rule never applied: its condition (docs is empty) held at no step from step 3 on. Change the condition."
+    told = "The rule never applied: no step from step 3 on meets its condition (docs is empty). Change the condition."
     order = {"at_step": 3, "changes": [rule]}
     columns: dict[str, Any] = {"order": order, "verdict": "reproduced", "expectation_met": False}
     facts = FACTS | {"proof": make_proof(4).to_json()}

@@ -34,9 +34,9 @@ def test_the_last_message_of_a_stopped_fork_says_where_and_why_and_what_it_was_l
 
     last = match(r'<article class="message message-stopped">(.*?)</article>', page)
     assert "step=4" in last
-    assert "What lookup_order answers to query my order, tenant" in last
+    assert "The answer of lookup_order to query my order, tenant" in last
     assert "is not known." in last
-    assert "The last tool result was that of" in last
+    assert "The last tool result was from" in last
     assert "step=3" in last
     assert "{&quot;orders&quot;: []}" in last
     assert "Answer by hand" in last

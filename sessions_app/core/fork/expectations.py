@@ -51,7 +51,7 @@ class Expectation:
         if self.check is None:
             return Judged(met=None, words="Expected in words; read the outcome.")
         if run.status not in ("ok", "error"):
-            return Judged(met=None, words="The fork has not come to an end.")
+            return Judged(met=None, words="The fork has not finished.")
         judged = self.check(run, at_step)
         is_exceeded = self.is_limit and judged.met is False
         if is_decided_by_code and not is_exceeded:

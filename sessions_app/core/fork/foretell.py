@@ -89,11 +89,13 @@ class _Foreteller:
         if step in self._answers:
             return self._answered(step, self._answers[step])
         if self._order.on_difference == "live":
-            return Foretold(words=f"From step {step} on a live model answers.", asks=step)
+            return Foretold(words=f"From step {step} on, a live model answers.", asks=step)
         if self._order.on_difference == "play_on" and step <= self._last:
-            words = f"From step {step} on the model gives its recorded answers, marked as recorded for another request."
+            words = (
+                f"From step {step} on, the model gives its recorded answers, marked as recorded for another request."
+            )
             return Foretold(words=words, asks=step)
-        return Foretold(words=f"Stops at step {step}: what the model answers is not known.", asks=step)
+        return Foretold(words=f"Stops at step {step}: the model's answer is not known.", asks=step)
 
     def _answered(self, step: int, answer: Answer) -> Foretold:
         if not answer.tool_calls:
@@ -110,8 +112,8 @@ class _Foreteller:
 
     def _asked_after_calls(self) -> Foretold:
         if self._order.on_difference == "stop":
-            return Foretold(words="Stops when these tools have answered: what the model answers then is not known.")
-        return Foretold(words="The tools give their recorded answers, and the model is asked again.")
+            return Foretold(words="Stops once these tools have answered: the model's next answer is not known.")
+        return Foretold(words="The tools return their recorded answers, and the model is asked again.")
 
 
 def _key(value: JsonValue) -> bytes:

@@ -119,8 +119,8 @@ class ForkFacts:
         if not self.idle_rules:
             return ""
         rule, condition = ("rule", "its condition") if len(self.idle_rules) == 1 else ("rules", "their conditions")
-        held = f"{condition} ({'; '.join(self.idle_rules)}) held at no step from step {self.at_step} on"
-        return f"The {rule} never applied: {held}. Change the condition."
+        never = f"no step from step {self.at_step} on meets {condition} ({'; '.join(self.idle_rules)})"
+        return f"The {rule} never applied: {never}. Change the condition."
 
     @property
     def rows(self) -> list[tuple[str, str]]:
