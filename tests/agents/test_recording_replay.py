@@ -632,7 +632,7 @@ def test_a_structured_dict_of_which_the_record_does_not_say_so_is_named():
     judged = assert_promise_kept(json.dumps(record).encode())
 
     assert [reason.message for reason in judged.reasons] == [
-        "The output is what the model returned; by its schema, the team's type would have changed it."
+        "The output is what the model returned, but by its schema the team's type would have changed it."
     ]
 
 

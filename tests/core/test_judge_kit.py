@@ -318,8 +318,7 @@ def test_outputs_without_requests_are_named():
     row = next(row for row in audit_kit(make_run(model(), tool(), model())).rows if row.key == "tool_io")
 
     assert row.detail == (
-        "Answers only: Tool arguments on 0 of 1 call, answers on 1 of 1. "
-        "The exchange behind an answer, byte for byte, on 0 of 1."
+        "Answers only: Tool arguments on 0 of 1 call, answers on 1 of 1. HTTP exchange kept byte for byte on 0 of 1."
     )
 
 
@@ -359,6 +358,6 @@ LIMIT = ErrorInfo(type="UsageLimitExceeded", message="3 calls at most")
 def test_a_call_without_an_answer_is_never_passed_over(last, fields, answers):
     calls = (tool(arguments={}), tool(arguments={"id": 2}, **last))
 
-    said, _, exchanges = tool_io(*calls, **fields).partition(" The exchange behind an answer, byte for byte, ")
+    said, _, exchanges = tool_io(*calls, **fields).partition(" HTTP exchange kept byte for byte ")
     assert said == f"Tool arguments on 2 of 2 calls, {answers}"
     assert exchanges.startswith("on 0 of ")

@@ -593,7 +593,7 @@ def test_a_call_whose_arguments_are_no_json_is_made_by_nobody_and_awaited_by_nob
     judged = assert_promise_kept(encode_native(run))
     assert (judged.step, [reason.code for reason in judged.reasons]) == (2, ["call_not_made"])
     assert judged.words == (
-        "The run ended without making the call of step 2 (find_order), whose arguments are no JSON. "
+        "The run ended without making the call of step 2 (find_order), whose arguments are not valid JSON. "
         "A replay would ask the model again."
     )
 

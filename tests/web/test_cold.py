@@ -179,9 +179,9 @@ def lines(*fixes: str) -> dict[str, object]:
 
 def test_each_framework_has_its_own_advice(shop, bob):
     for name, agent, fix in (
-        ("a", "refunds", "Let Traceloop write contents down."),
-        ("b", "orders", "Have Pydantic AI write contents down."),
-        ("c", "orders", "Have Pydantic AI write contents down."),
+        ("a", "refunds", "Let Traceloop record message contents."),
+        ("b", "orders", "Let Pydantic AI record message contents."),
+        ("c", "orders", "Let Pydantic AI record message contents."),
     ):
         lack(make_session(shop, name, kit=lines(fix), agent_name=agent), "input")
 
@@ -189,11 +189,11 @@ def test_each_framework_has_its_own_advice(shop, bob):
     page = bob.get("/p/shop/cold").content.decode()
 
     assert [(advice.sentence, advice.runs, advice.agents) for advice in thing.advice] == [
-        ("Have Pydantic AI write contents down.", 2, ("orders",)),
-        ("Let Traceloop write contents down.", 1, ("refunds",)),
+        ("Let Pydantic AI record message contents.", 2, ("orders",)),
+        ("Let Traceloop record message contents.", 1, ("refunds",)),
     ]
     assert "2 runs of orders" in page
-    assert "Let Traceloop write contents down." in page
+    assert "Let Traceloop record message contents." in page
 
 
 def test_runs_judged_cold_are_on_the_board_with_the_judges_reason(shop, bob):
@@ -299,7 +299,9 @@ def test_runs_that_people_marked_are_not_said_to_be_impossible_to_replay(shop, b
     page = bob.get("/p/shop/cold").content.decode()
 
     story = " ".join(match(r'<p class="story">(.*?)</p>', page).split())
-    assert story.startswith("1 run cannot be replayed: too little was recorded. 3 others are marked cold by hand.")
+    assert story.startswith(
+        "1 run cannot be replayed because too little was recorded. 3 others are marked cold by hand."
+    )
     marks = [" ".join(re.sub(r"<[^>]+>", " ", text).split()) for text in re.findall(r"cold-mark(.*?)</td>", page, re.S)]
     ends = [re.split("[·;] ", text)[-1] for text in marks]
     assert sorted(ends) == ["could not run", "no replay was tried", "reproduced"]

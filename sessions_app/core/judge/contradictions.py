@@ -338,5 +338,5 @@ def _model(run: Run) -> Iterator[Reason]:
     """All steps can be replayed; which model the run was made with is told in two ways."""
     asked = contradicting_model(run)
     if asked is not None and run.origin == "recorded":
-        message = f"The run names the model {run.model}, its first request {asked}."
+        message = f"The run names the model {run.model}; its first request names {asked}."
         yield reason_at_end(run, "model_contradicted", message)

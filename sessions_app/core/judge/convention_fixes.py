@@ -55,7 +55,7 @@ SPAN_FIXES: Fixes = {
         code='OTEL_RESOURCE_ATTRIBUTES="cloud.region=eu-west-1"',
     ),
     "sampling": Fix(
-        sentence="Set temperature, top_p and seed on purpose: most instrumentations write down what was set, as "
+        sentence="Set temperature, top_p and seed on purpose: most instrumentations record what was set, as "
         "gen_ai.request.temperature, gen_ai.request.top_p and gen_ai.request.seed."
     ),
     "tool_io": Fix(
@@ -79,7 +79,7 @@ _OPENAI_AGENTS = (
     "The SDK's own trace of the Responses API holds no contents: use the recorder, or OpenInference's instrumentation. "
     "With chat completions contents are there unless trace_include_sensitive_data is off."
 )
-_TRACELOOP = _contents("Let Traceloop's instrumentation write contents down.", "TRACELOOP_TRACE_CONTENT=true")
+_TRACELOOP = _contents("Let Traceloop's instrumentation record message contents.", "TRACELOOP_TRACE_CONTENT=true")
 _NOT_THERE = "Spans of {} do not hold {}: set {} on the span of the call yourself, or use the recorder."
 
 BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
@@ -87,7 +87,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
         "pydantic-ai",
         {
             **_contents(
-                "Have Pydantic AI write contents down; this is the default.",
+                "Let Pydantic AI record message contents; this is the default.",
                 "InstrumentationSettings(include_content=True, include_model_request_parameters=True, version=5)",
             ),
             **_one(
@@ -100,7 +100,9 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
     (
         "gcp.vertex.agent",
         {
-            **_contents("Google ADK leaves contents out unless it is told.", f"{_LATEST}\n{_CAPTURE}=SPAN_AND_EVENT"),
+            **_contents(
+                "Google ADK leaves contents out unless told to record them.", f"{_LATEST}\n{_CAPTURE}=SPAN_AND_EVENT"
+            ),
             **_one(
                 "sampling",
                 _NOT_THERE.format("Google ADK", "temperature and seed", "gen_ai.request.temperature"),
@@ -112,7 +114,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
         {
             **_one(
                 "tool_schemas",
-                "Strands writes definitions down when it is told.",
+                "Strands records tool definitions only when told to.",
                 f"{_LATEST},gen_ai_tool_definitions",
             ),
             **_one(
@@ -154,18 +156,18 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
         "openinference",
         {
             **_contents(
-                "Something hides contents from OpenInference.",
+                "A setting hides contents from OpenInference.",
                 "OPENINFERENCE_HIDE_INPUTS=false\nOPENINFERENCE_HIDE_OUTPUTS=false\n"
                 "OPENINFERENCE_HIDE_INPUT_MESSAGES=false\nOPENINFERENCE_HIDE_OUTPUT_MESSAGES=false",
             ),
             **_one(
                 "tool_schemas",
-                "OpenInference writes definitions down unless it is told to hide them.",
+                "OpenInference records tool definitions unless told to hide them.",
                 "OPENINFERENCE_HIDE_INPUTS=false\nOPENINFERENCE_HIDE_LLM_TOOLS=false",
             ),
             **_one(
                 "sampling",
-                "Set temperature, top_p and seed on purpose: OpenInference writes down what was set, unless it is told "
+                "Set temperature, top_p and seed on purpose: OpenInference records what was set unless told "
                 "to hide it.",
                 "OPENINFERENCE_HIDE_LLM_INVOCATION_PARAMETERS=false",
             ),
@@ -185,7 +187,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
         "langfuse",
         {
             **_contents(
-                "Let the decorator take inputs and outputs down, and mask nothing that a replay needs.",
+                "Let the decorator record inputs and outputs, and mask nothing that a replay needs.",
                 "LANGFUSE_OBSERVE_DECORATOR_IO_CAPTURE_ENABLED=true",
             ),
             **_one(
@@ -199,7 +201,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
         "langsmith",
         {
             **_contents(
-                "Something hides contents from LangSmith.",
+                "A setting hides contents from LangSmith.",
                 "LANGSMITH_HIDE_INPUTS=false\nLANGSMITH_HIDE_OUTPUTS=false\nLANGSMITH_HIDE_METADATA=false",
             ),
             **_one(
@@ -254,7 +256,7 @@ BY_ORIGIN: tuple[tuple[str, Fixes], ...] = (
     (
         "otel-genai",
         _contents(
-            "OpenTelemetry's instrumentations leave contents out unless they are told.",
+            "OpenTelemetry's instrumentations leave contents out unless told to record them.",
             f"{_LATEST}\n{_CAPTURE}=span_and_event",
         ),
     ),

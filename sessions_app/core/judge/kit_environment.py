@@ -38,7 +38,7 @@ def tool_schemas(run: Run) -> Finding:
     names = {schema.name for schemas in known for schema in schemas}
     unknown = [step for step, call in _asked_tools(run) if call.tool_name not in names]
     if unknown and len(known) == len(models):
-        return contradictory(f"{name_steps(unknown)} called a tool that no recorded list holds.")
+        return contradictory(f"{name_steps(unknown)} called a tool that is in no recorded list.")
     bare = {schema.name for schemas in known for schema in schemas if not schema.has_schema}
     return _schema_finding(names, bare, len(known), len(models))
 
@@ -62,7 +62,7 @@ def model(run: Run) -> Finding:
     if (run.model and OBJECT_NAME.search(run.model)) or _looks_like_repr(run.model):
         return partial(f"The model is the name of an object, not an id: {run.model}.")
     if (asked := contradicting_model(run)) is not None:
-        return contradictory(f"The run names {run.model}, its first request {asked}.")
+        return contradictory(f"The run names {run.model}; its first request names {asked}.")
     facts = model_facts(run)
     absent = [name for name, value in facts.items() if value is None]
     there = [f"{name} {value}" for name, value in facts.items() if value is not None]
@@ -120,7 +120,7 @@ def sampling(run: Run) -> Finding:
     models = main_models(run)
     wrong = [step for step, call in models if _differs_from_wire(step, call)]
     if wrong:
-        return contradictory(f"{name_steps(wrong)} sent other settings than the recorded ones.")
+        return contradictory(f"{name_steps(wrong)} sent settings that differ from the recorded ones.")
     have = {name: sum(1 for pair in models if has_setting(run, *pair, name)) for name in SAMPLING}
     detail = ", ".join(setting_words(run, name) for name in SAMPLING)
     recorded = sum(1 for _, call in models if call.settings is not None)
@@ -192,7 +192,7 @@ def _differs_from_wire(step: Step, call: ModelCall) -> bool:
 def timestamps(run: Run) -> Finding:
     odd = [step for step in run.steps if _runs_backwards(step)]
     if odd:
-        return contradictory(f"The times of {name_steps(odd)} do not follow each other.")
+        return contradictory(f"The times of {name_steps(odd)} are out of order.")
     steps = counted_steps(run)
     starts = sum(1 for step in steps if step.started_at)
     ends = sum(1 for step in steps if step.duration_ms is not None)

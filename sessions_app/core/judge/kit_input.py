@@ -49,7 +49,7 @@ def ids(run: Run) -> Finding:
 
 
 def _id_words(run: Run, given: bool) -> str:
-    return f"run_id is {run.run_id}" if given else "run_id was not sent and was made from the content"
+    return f"run_id is {run.run_id}" if given else "no run_id was sent; it was derived from the content"
 
 
 def _tree_words(children: int, loose: list[Step]) -> str:
@@ -61,7 +61,7 @@ def _tree_words(children: int, loose: list[Step]) -> str:
 def identity(run: Run) -> Finding:
     strangers = [step for step in run.steps if _contradicts(run, step)]
     if strangers:
-        return contradictory(f"{name_steps(strangers)} carries another user or tenant than the run.")
+        return contradictory(f"{name_steps(strangers)} has a different user or tenant from the run.")
     on_run = {"user_id": bool(run.user_id), "tenant_id": bool(run.tenant_id)}
     tools = [(step, _carried(run, step, call)) for step, call in own_tools(run)]
     facts = [_on_run_words(on_run), *_on_tools_words(tools)]
@@ -91,7 +91,7 @@ def _on_run_words(on_run: dict[str, bool]) -> str:
     there = join_words([name for name, is_there in on_run.items() if is_there])
     absent = join_words([name for name, is_there in on_run.items() if not is_there], "nor")
     if not there:
-        return f"the run carries no {absent.replace(' nor ', ' and no ')}"
+        return f"the run has no {absent.replace(' nor ', ' and no ')}"
     verb = "are" if " and " in there else "is"
     return f"{there} {verb} on the run" + (f", {absent} is not" if absent else "")
 
@@ -114,9 +114,9 @@ def input_message(run: Run) -> Finding:
         return _recorded_input(run)
     if run.prior is not None:
         turns = count(run.prior.length, "earlier message")
-        return captured(f"No new input: the run went on from {turns}.")
+        return captured(f"No new input: the run continued from {turns}.")
     if any(call.history for _, call in main_models(run)):
-        return partial("The run has no input; the first request holds a processed form of it.")
+        return partial("The run has no input; the first request contains a processed form of it.")
     return missing("No input was recorded.")
 
 

@@ -55,7 +55,7 @@ def tool_io(run: Run) -> Finding:
         return missing(f"Tool {detail}")
     given = [step for step, call in tools if call.result is not None or step.error]
     raw = sum(1 for step in given if has_raw_exchange(step))
-    bytes_kept = f" The exchange behind an answer, byte for byte, on {raw} of {len(given)}." if given else ""
+    bytes_kept = f" HTTP exchange kept byte for byte on {raw} of {len(given)}." if given else ""
     derived = " They were read from the text of Python objects." if "derived" in run.extra else ""
     have, total = asked + answered + raw, len(tools) + expected + len(given)
     return graded(f"Tool {detail}{bytes_kept}{derived}", have=have, total=total)

@@ -80,11 +80,11 @@ def is_decided_by_code(run: Run) -> bool:
 def _of_contradiction(run: Run) -> Reason | None:
     """An outcome of two kinds, or one that the status does not speak of."""
     if run.error is not None and run.output is not None:
-        return reason_at_end(run, "outcome_contradicts", "The run has an error and an output as well.")
+        return reason_at_end(run, "outcome_contradicts", "The run has both an error and an output.")
     if run.error is not None and run.status != "error":
-        return reason_at_end(run, "outcome_contradicts", f"The run has an error, and its status is {run.status}.")
+        return reason_at_end(run, "outcome_contradicts", f"The run has an error, but its status is {run.status}.")
     if run.output is not None and run.status != "ok":
-        return reason_at_end(run, "outcome_contradicts", f"The run has an output, and its status is {run.status}.")
+        return reason_at_end(run, "outcome_contradicts", f"The run has an output, but its status is {run.status}.")
     return None
 
 
@@ -94,13 +94,13 @@ def _of_contradiction(run: Run) -> Reason | None:
 def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
     error = run.error
     if error is None or (error.type is None and error.message is None):
-        return reason_at_end(run, "error_missing", "The run failed, and the error was not recorded.")
+        return reason_at_end(run, "error_missing", "The run failed, but its error was not recorded.")
     untold = [pair for pair in asked_last(run) if not is_settled(*pair)]
     if untold and not ends_before_tools(run, call, error):
-        message = f"What became of {step_name(untold[0][0])} was not recorded."
+        message = f"No result was recorded for {step_name(untold[0][0])}."
         return reason_at(run, "tool_answer_missing", message, untold[0][0])
     if is_openai_agents(run) and (error.type or "").startswith(_OF_TOOL_GUARDRAILS):
-        message = f"The run ended with {error.type}, which a guardrail of a tool raised; no replay runs it."
+        message = f"The run ended with {error.type}, raised by a guardrail of a tool, which no replay runs."
         return _behind(run, untold, "error_outside_loop", message)
     if was_stopped(error) or _is_passed_on(run, step, error):
         return None
@@ -118,10 +118,10 @@ def _raised_by_code(step: Step, error: ErrorInfo) -> str:
     name = error.type or "an error"
     if step.error is not None:
         return (
-            f"S{step_name(step)[1:]} failed, and the run ended with {name} in other words; "
-            "no replay runs what raised it."
+            f"S{step_name(step)[1:]} failed, and the run ended with {name}, worded differently; "
+            "no replay runs the code that raised it."
         )
-    return f"The run ended with {name} after the last answer; no replay runs what raised it."
+    return f"The run ended with {name} after the last answer; no replay runs the code that raised it."
 
 
 _OF_TOOL_GUARDRAILS = ("ToolInputGuardrail", "ToolOutputGuardrail")
@@ -141,7 +141,7 @@ def _is_passed_on(run: Run, step: Step, error: ErrorInfo) -> bool:
     return any(error.allows(each) for each in failed)
 
 
-_NO_LAST_ANSWER = "The model's answer to what the last tools gave was not recorded."
+_NO_LAST_ANSWER = "The model's answer to the last tool results was not recorded."
 
 
 # --- a run that came to an answer, or waits ----------------------------------------------------
@@ -158,7 +158,7 @@ def _of_open_calls(run: Run) -> Reason | None:
     waits = {step.index for step, _ in waiting(run)} if run.output is None else set()
     for step, call in asked_last(run):
         if step.index not in waits and not is_settled(step, call, or_waits=False):
-            message = f"What became of {step_name(step)} was not recorded."
+            message = f"No result was recorded for {step_name(step)}."
             return reason_at(run, "tool_answer_missing", message, step)
     return None
 
@@ -171,7 +171,7 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
         return None
     broken = next((step for step, _ in asked_last(run) if _is_broken(run, step)), None)
     if broken is not None:
-        message = f"The run ended without making the call of {step_name(broken)}, whose arguments are no JSON."
+        message = f"The run ended without making the call of {step_name(broken)}, whose arguments are not valid JSON."
         return reason_at_end(run, "call_not_made", f"{message} {_ASKS_AGAIN}")
     return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
 
@@ -206,14 +206,14 @@ def _of_output(run: Run, call: ModelCall) -> Reason | None:
         return reason_at_end(run, "output_missing", "The outcome of the run was not recorded.")
     unchecked = run.agent.output_unchecked
     if is_openai_agents(run) and _is_last_of_several(run.output, call):
-        told = "The last answer holds several messages. The OpenAI Agents SDK uses the last of them as the output,"
-        return reason_at_end(run, "last_message_taken", f"{told} the replay loop all of them.")
+        told = "The last answer holds several messages. The OpenAI Agents SDK uses the last one as the output,"
+        return reason_at_end(run, "last_message_taken", f"{told} the replay loop uses all of them.")
     if any(same_output(run.output, answer) for answer in _answers(run, call, is_unchecked=bool(unchecked))):
         return None
     if call.response is None or not (_is_structured(run, call) or run.agent.output_changed):
         return _of_other_output(run, call)
     if unchecked is None and any(same_output(run.output, each) for each in _answers(run, call, is_unchecked=True)):
-        made = "The output is what the model returned; by its schema, the team's type would have changed it."
+        made = "The output is what the model returned, but by its schema the team's type would have changed it."
     else:
         made = "The output is not what the model returned: the team's type or check produced it from that."
     return reason_at_end(run, "output_made_by_code", made)

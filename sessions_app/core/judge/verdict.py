@@ -186,7 +186,7 @@ def _missing_model_answers(run: Run) -> Iterator[Reason]:
             message = f"The model answer at {step_name(step)} was not recorded."
             yield reason_at(run, "model_answer_missing", message, step)
         elif run.source_format == EXCHANGES and call.response is None and _goes_on(run, step):
-            message = f"The request of {step_name(step)} failed, and the run went on with another one."
+            message = f"The request of {step_name(step)} failed, and the run continued with a different one."
             yield reason_at(run, "model_answer_missing", message, step)
 
 
