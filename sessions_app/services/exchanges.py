@@ -26,7 +26,7 @@ def attach_exchanges(row: models.Run, content: bytes) -> Attached:
     _check(row)
     document = read_document(content, limits())
     if not matches(document.value):
-        raise RecordError("This is no recorded HTTP: expected a file of vcrpy, betamax, nock or WireMock.")
+        raise RecordError("This is not recorded HTTP: expected a vcrpy, betamax, nock or WireMock file.")
     redacted = redactor_of(row.project).redact(document.content).content
     _, interactions = read_interactions(redacted, limits())
     with transaction.atomic():
@@ -35,7 +35,7 @@ def attach_exchanges(row: models.Run, content: bytes) -> Attached:
         attached = attach(load_run(row), interactions)
         if not any(attached.steps):
             raise RecordError(
-                "No exchange fits a tool call of this run: neither an answer, nor arguments, nor a time agree. "
+                "No exchange matches a tool call of this run: no answer, arguments or time agree. "
                 "Sent without the run's id, the file becomes a run of its own."
             )
         store_assembled(row.project, attached.run, source=redacted, made_before=row.pk)
@@ -47,6 +47,6 @@ def _check(row: models.Run) -> None:
         raise RecordError("Only recorded runs take exchanges; this one is a replay or a fork.")
     if models.Trace.objects.filter(run=row).exists():
         raise RecordError(
-            "This run is made of spans, and is made anew when more of them come. Download its record, send it with a "
+            "This run was assembled from spans and is rebuilt when more arrive. Download its record, send it with a "
             "run_id of its own, and attach the exchanges there."
         )

@@ -410,7 +410,7 @@ def test_recorded_http_that_fits_no_call_is_refused_and_changes_nothing():
     answer = client.post("/api/v1/runs/r_8821/exchanges", BY_NAME["nock.json"].content, content_type="text/plain")
 
     assert answer.status_code == 400
-    assert "No exchange fits" in answer.json()["error"]["message"]
+    assert "No exchange matches" in answer.json()["error"]["message"]
     assert bytes(Run.objects.get().content_digest) == before
 
 
@@ -422,7 +422,7 @@ def test_a_recording_is_no_recorded_http():
     answer = client.post("/api/v1/runs/r_8821/exchanges", body, content_type="text/plain")
 
     assert answer.status_code == 400
-    assert "no recorded HTTP" in answer.json()["error"]["message"]
+    assert "not recorded HTTP" in answer.json()["error"]["message"]
 
 
 def test_the_page_attaches_recorded_http_to_a_run():

@@ -32,7 +32,7 @@ def test_a_session_is_replayed_and_read(full):
     asked, replays = answer.json()["session_replay_id"], answer.json()["replays"]
     assert [each["run_id"] for each in replays] == ["second", "first"]
     body = full.get(f"/api/v1/session-replays/{asked}").json()
-    assert (body["state"], body["verdict"], body["words"]) == ("queued", None, "0 of 2 runs are over")
+    assert (body["state"], body["verdict"], body["words"]) == ("queued", None, "0 of 2 runs have finished")
     assert [run["replay_id"] for run in body["runs"]] == [each["replay_id"] for each in replays]
     for each in replays:
         replay = full.get(f"/api/v1/replays/{each['replay_id']}").json()
@@ -101,7 +101,7 @@ def test_cancelling_cancels_all_that_waits(full):
         ("json", "application/json", '"title":"Session Reproduction Report"'),
         ("md", "text/markdown; charset=utf-8", "## Session Reproduction Report"),
         ("txt", "text/plain; charset=utf-8", "Session Reproduction Report\n===="),
-        ("html", "text/html; charset=utf-8", "<h1>0 of 2 runs are over</h1>"),
+        ("html", "text/html; charset=utf-8", "<h1>0 of 2 runs have finished</h1>"),
     ],
 )
 def test_the_report_comes_in_four_forms(full, suffix, media_type, words):

@@ -241,5 +241,5 @@ def test_a_contradiction_in_words_names_runs_and_steps():
         "run 2 (b), step 4: messages[1].parts[0].args.p is not what run 1 (a) says at step 1"
     )
     assert unknown.in_words(numbers) == (
-        "run 2 (b), step 4: messages[4] is of a turn that no run of this session holds"
+        "run 2 (b), step 4: messages[4] belongs to a turn that no run of this session contains"
     )

@@ -65,12 +65,12 @@ def test_one_run_that_is_not_reproduced_is_enough(verdict):
 @pytest.mark.parametrize(
     ("runs", "state", "words"),
     [
-        ((replayed(1, None), replayed(2, None)), "queued", "0 of 2 runs are over"),
-        ((replayed(1), replayed(2, None)), "running", "1 of 2 runs is over"),
-        ((replayed(1, None, state="running"), replayed(2, None)), "running", "0 of 2 runs are over"),
-        ((replayed(1, None, state="paused"), replayed(2)), "paused", "1 of 2 runs is over"),
-        ((replayed(1, None, state="paused"), replayed(2, None)), "running", "0 of 2 runs are over"),
-        ((replayed(1, "diverged"), replayed(2, None)), "running", "1 of 2 runs is over"),
+        ((replayed(1, None), replayed(2, None)), "queued", "0 of 2 runs have finished"),
+        ((replayed(1), replayed(2, None)), "running", "1 of 2 runs has finished"),
+        ((replayed(1, None, state="running"), replayed(2, None)), "running", "0 of 2 runs have finished"),
+        ((replayed(1, None, state="paused"), replayed(2)), "paused", "1 of 2 runs has finished"),
+        ((replayed(1, None, state="paused"), replayed(2, None)), "running", "0 of 2 runs have finished"),
+        ((replayed(1, "diverged"), replayed(2, None)), "running", "1 of 2 runs has finished"),
     ],
 )
 def test_nothing_is_concluded_before_all_runs_are_over(runs, state, words):
@@ -90,7 +90,7 @@ def test_a_session_of_which_all_was_cancelled_is_cancelled():
 def test_a_session_whose_runs_are_gone_claims_nothing():
     report = report_of()
 
-    assert (report.verdict, report.words) == (None, "No run is left")
+    assert (report.verdict, report.words) == (None, "No runs are left")
 
 
 def test_the_report_as_text():
@@ -165,7 +165,7 @@ def test_a_session_whose_runs_contradict_each_other_is_not_reproduced():
 def test_several_contradictions_are_counted_and_listed():
     report = report_of(replayed(1), replayed(2), contradictions=(UNKNOWN_TURN, OTHER_ANSWER))
 
-    unknown = "run 2 (run_2), step 1: messages[4] is of a turn that no run of this session holds"
+    unknown = "run 2 (run_2), step 1: messages[4] belongs to a turn that no run of this session contains"
     assert report.words == f"All 2 runs reproduced, but they contradict each other: {unknown}; and 1 more place"
     assert report.next_action == "Send the run of that turn, then replay the session again."
     assert f"Contradiction: {unknown}\nContradiction: {PLACE}\n" in as_text(report)
@@ -176,7 +176,7 @@ def test_contradictions_stand_beside_a_verdict_that_says_something_else():
     still_open = report_of(replayed(1), replayed(2, None), contradictions=(OTHER_ANSWER,))
 
     assert other.verdict == "diverged"
-    assert (still_open.verdict, still_open.words) == (None, "1 of 2 runs is over")
+    assert (still_open.verdict, still_open.words) == (None, "1 of 2 runs has finished")
     assert as_json(still_open)["first_not_reproduced"] is None
     for report in (other, still_open):
         assert f"Contradiction: {PLACE}\n" in as_text(report)

@@ -418,7 +418,7 @@ def test_a_search_that_finds_nothing_leads_to_the_one_through_tool_values(shop, 
 
     page = bob.get(ADDRESS, {"q": "ORD-5512"}).content.decode()
 
-    assert "does not search the arguments and answers of tools" in page
+    assert "does not search tool arguments and answers" in page
     (address,) = re.findall(r'href="(/find[^"]*tools=yes)"', page)
     assert "<mark>ORD-5512</mark>" in bob.get(address.replace("&amp;", "&")).content.decode()
     assert "answers of tools" not in bob.get(ADDRESS, {"q": "status:error"}).content.decode().partition("<main")[2]

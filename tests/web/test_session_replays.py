@@ -78,7 +78,7 @@ def test_while_runs_are_open_the_page_asks_again(shop, bob):
 
     page = page_of(bob, asked)
 
-    assert "0 of 2 runs are over" in page
+    assert "0 of 2 runs have finished" in page
     assert 'hx-trigger="every 2s, refresh"' in page
     assert "Cancel" in page
     assert rows_of(page) == [

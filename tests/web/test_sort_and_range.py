@@ -221,7 +221,7 @@ def test_an_empty_range_offers_all_times(shop, bob):
 
     page = bob.get(ADDRESS, {"range": "15m", "sort": "-took"}).content.decode()
 
-    assert "No session matches in this time." in page
+    assert "No session matches in this period." in page
     assert '<a href="?sort=-took">show</a>' in page
 
 

@@ -25,7 +25,7 @@ def told_to_wait(run: Run) -> Check:
     title = "Retry-After, or words that suggest a limit"
     found = [step for step in outward(run) if _is_told_to_wait(step)]
     if found:
-        words = f"In what {count(len(found), 'step')} got back."
+        words = f"In the answers to {count(len(found), 'step')}."
         return Check(title=title, sight="seen", words=words, steps=indexes(found))
     bare = [step for step in outward(run) if not has_answer(step) and step.error is None and step.http is None]
     if bare or not run.steps:
@@ -81,12 +81,12 @@ def retries(run: Run) -> Check:
     tools = own_tools(run)
     found = [s for s, call in tools if call.retry or call.outcome == "retried" or "retry_of" in s.extra]
     if found:
-        words = f"{len(found)} of {count(len(tools), 'call')} of tools."
+        words = f"{len(found)} of {count(len(tools), 'tool call')}."
         return Check(title=title, sight="seen", words=words, steps=indexes(found))
     if bare := [step for step, call in tools if call.outcome is None]:
-        words = f"{len(bare)} of {count(len(tools), 'call')} of tools without an outcome."
+        words = f"{len(bare)} of {count(len(tools), 'tool call')} without an outcome."
         return Check(title=title, sight="not_captured", words=words, steps=indexes(bare))
-    return Check(title=title, sight="not_seen", words=f"None of {count(len(tools), 'call')} of tools.")
+    return Check(title=title, sight="not_seen", words=f"None of {count(len(tools), 'tool call')}.")
 
 
 CHECKS = (overload, told_to_wait, cut_answers, retries)

@@ -174,13 +174,13 @@ class SessionReport:
     def words(self) -> str:
         total = len(self.runs)
         if not self.is_over:
-            return f"{self.over} of {count(total, 'run')} {'is' if self.over == 1 else 'are'} over"
+            return f"{self.over} of {count(total, 'run')} {'has' if self.over == 1 else 'have'} finished"
         if self.state == "cancelled":
             return "Cancelled"
         if self.first_other is not None:
             return self._other_words(self.first_other)
         if total == 0:
-            return "No run is left"
+            return "No runs are left"
         if self.contradictions:
             more = f"; and {count(len(self.contradictions) - 1, 'more place')}" if len(self.contradictions) > 1 else ""
             return f"All {total} runs reproduced, but they contradict each other: {self.contradictory_places[0]}{more}"

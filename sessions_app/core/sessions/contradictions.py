@@ -30,7 +30,7 @@ class Contradiction:
         """`numbers` says which run of the session each is, from 1."""
         here = f"{_named(self.run_id, numbers)}, step {self.step}: {self.path}"
         if self.other_run_id is None:
-            return f"{here} is of a turn that no run of this session holds"
+            return f"{here} belongs to a turn that no run of this session contains"
         return f"{here} is not what {_named(self.other_run_id, numbers)} says at step {self.other_step}"
 
     @property
