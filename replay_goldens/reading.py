@@ -50,7 +50,7 @@ class CheckFields:
     def text(self, name: str) -> str:
         value = self._value.get(name)
         if not isinstance(value, str) or not value or len(value) > LONGEST_TEXT or "\x00" in value:
-            words = f"{self.place(name)} must be a text of 1 to {LONGEST_TEXT:,} characters."
+            words = f"{self.place(name)} must be text of 1 to {LONGEST_TEXT:,} characters."
             raise CheckError(words, field=self.place(name))
         return value
 
@@ -69,7 +69,7 @@ class CheckFields:
         for position, item in enumerate(value):
             if not isinstance(item, str) or not item or len(item) > LONGEST_TEXT or "\x00" in item:
                 place = f"{self.place(name)}[{position}]"
-                raise CheckError(f"{place} must be a text of 1 to {LONGEST_TEXT:,} characters.", field=place)
+                raise CheckError(f"{place} must be text of 1 to {LONGEST_TEXT:,} characters.", field=place)
         return tuple(value)
 
     def whole_number(self, name: str, *, least: int = 0) -> int:

@@ -46,7 +46,7 @@ def comparable_runs(run: Run) -> list[Comparable]:
     """Two queries; those asked the same first, and of those equally alike one without an anomaly and the newest."""
     ended_well = sorted(_ended_well(run), key=lambda other: (-_likeness(run, other), bool(other.anomalies)))
     found = [(other, _question(run, other)) for other in ended_well[:MOST]]
-    found += [(alike, "failed alike, replayable") for alike in _failed_alike(run)]
+    found += [(alike, "failed the same way, replayable") for alike in _failed_alike(run)]
     return [Comparable(run=other, why=why, differences=differences(run, other)) for other, why in found]
 
 
@@ -84,9 +84,9 @@ def _likeness(run: Run, other: Run) -> float:
 
 def _question(run: Run, other: Run) -> str:
     if run.input_preview and run.input_preview == other.input_preview:
-        return "ended well, asked the same"
+        return "ended well, same question"
     is_alike = _likeness(run, other) >= LIKENESS
-    return "ended well, asked alike" if is_alike else "ended well, asked something else"
+    return "ended well, similar question" if is_alike else "ended well, different question"
 
 
 def _failed_alike(run: Run) -> list[Run]:

@@ -82,7 +82,7 @@ def _of_samples(at_least: JsonValue, mode: str, order: JsonObject) -> int:
 def _words(kept: JsonObject, name: str, longest: int) -> str:
     value = kept.get(name) or ""
     if not isinstance(value, str) or len(value) > longest:
-        raise ForkError(f"{name} must be a text of at most {longest:,} characters.", field=name)
+        raise ForkError(f"{name} must be text of at most {longest:,} characters.", field=name)
     return value.strip()
 
 

@@ -81,7 +81,7 @@ def unframed_call(text: str | None, alone: str = "") -> SafeString:
 
 
 def _chip(found: re.Match[str]) -> SafeString:
-    markup = '<span class="redacted" title="redacted: {}; the same chip is the same value">{}:{}</span>'
+    markup = '<span class="redacted" title="redacted: {}; equal chips stand for the same value">{}:{}</span>'
     return format_html(markup, found["rule"], found["rule"], found["value"])
 
 

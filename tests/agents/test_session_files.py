@@ -108,7 +108,7 @@ def test_a_list_of_plain_texts_is_read():
 
 @pytest.mark.parametrize("instructions", [7, {"a": "b"}, ["Help.", 7], [{"content": "Help."}]])
 def test_other_instructions_are_refused_by_their_name(instructions: Any):
-    with pytest.raises(RecordError, match=r"^instructions must be a text, a list of texts or null"):
+    with pytest.raises(RecordError, match=r"^instructions must be a string, a list of strings or null"):
         record_of(instructions, "Done.", ASKED, SAID)
 
 

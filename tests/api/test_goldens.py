@@ -371,10 +371,10 @@ GOOD, BAD = "Order #4398 is shipped.", "Order #4421 is shipped."
     [
         ((GOOD, GOOD, GOOD), {}, "pass", "In all 3 samples the check passed"),
         ((GOOD, BAD, GOOD), {}, "fail", "2 of 3 samples passed. Expected: "),
-        ((GOOD, BAD, GOOD), {"at_least": 2}, "pass", "2 of 3 samples passed, 2 have to"),
-        ((GOOD, BAD, BAD), {"at_least": 2}, "fail", "1 of 3 samples passed, 2 have to. Expected: "),
+        ((GOOD, BAD, GOOD), {"at_least": 2}, "pass", "2 of 3 samples passed, 2 must"),
+        ((GOOD, BAD, BAD), {"at_least": 2}, "fail", "1 of 3 samples passed, 2 must. Expected: "),
         ((GOOD, None, GOOD), {}, "fail", "2 of 3 samples passed. It ended with an error: RuntimeError: down"),
-        ((None, GOOD, GOOD), {"at_least": 2}, "pass", "2 of 3 samples passed, 2 have to"),
+        ((None, GOOD, GOOD), {"at_least": 2}, "pass", "2 of 3 samples passed, 2 must"),
         ((GOOD, GOOD), {}, "nothing_covered", "2 of 3 samples passed. Only 2 were made: "),
     ],
 )

@@ -319,7 +319,7 @@ def test_json_errors_name_line_and_column(bob, run):
 @pytest.mark.parametrize(
     ("typed", "name", "words"),
     [
-        ({"use_instructions": "on", "instructions": " "}, "instructions", "This must be a text."),
+        ({"use_instructions": "on", "instructions": " "}, "instructions", "This must be text."),
         ({"use_model": "on", "model": "gpt-4o"}, "model", "Neither the model nor its settings differ"),
         ({"use_model": "on", "settings": "[1]"}, "settings", "settings must be an object."),
         ({"use_result": "on", "result_as": "json", "result": '{"a": 1, "a": 2}'}, "result", "stands twice"),

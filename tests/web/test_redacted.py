@@ -11,7 +11,7 @@ from tests.web.records import load_record, tool_step
 
 @pytest.mark.parametrize("rule", sorted({rule.name for rule in BUILT_IN_RULES}))
 def test_a_placeholder_is_a_chip(rule):
-    title = f"redacted: {rule}; the same chip is the same value"
+    title = f"redacted: {rule}; equal chips stand for the same value"
 
     assert recorded(f"to [{rule}:1a2b3c4d]!") == f'to <span class="redacted" title="{title}">{rule}:1a2b3c4d</span>!'
 
@@ -46,7 +46,7 @@ def test_the_same_value_is_the_same_chip_wherever_it_stands():
 
     page = bob.get(reverse("session", args=["shop", run.session.session_id])).content.decode()
 
-    chips = {part.partition("<")[0] for part in page.split('the same chip is the same value">')[1:]}
+    chips = {part.partition("<")[0] for part in page.split('equal chips stand for the same value">')[1:]}
     assert len(chips) == 1
     assert page.count('class="redacted"') >= 4  # asked, arguments, a key and a text of the result
     assert "ann@example.com" not in page

@@ -190,7 +190,7 @@ def _instructions(item: JsonObject, field: str) -> Change:
 def _message(item: JsonObject, field: str) -> Change:
     value = item.get("value")
     if not isinstance(value, str | dict):
-        raise ForkError(f"{field}.value must be a text or a whole message.", field=f"{field}.value")
+        raise ForkError(f"{field}.value must be text or a whole message.", field=f"{field}.value")
     return NewMessage(step=_step(item, field), index=_number(item, "index", field, low=0), value=value)
 
 
@@ -211,7 +211,7 @@ def read_failure(error: JsonValue, field: str) -> ToolFailure:
         kind, crashes = error.get("type"), error.get("crashes", False)
         if (kind is None or isinstance(kind, str)) and isinstance(crashes, bool):
             return ToolFailure(message=error["message"], type=kind, crashes=crashes)
-    raise ForkError(f"{field} must be a text or an object with message, type and crashes.", field=field)
+    raise ForkError(f"{field} must be text or an object with message, type and crashes.", field=field)
 
 
 def _approval(item: JsonObject, field: str) -> Change:
@@ -219,7 +219,7 @@ def _approval(item: JsonObject, field: str) -> Change:
     if value not in ("approved", "denied"):
         raise ForkError(f"{field}.value must be approved or denied.", field=f"{field}.value")
     if message is not None and (value == "approved" or not isinstance(message, str) or not message.strip()):
-        raise ForkError(f"{field}.message must be a text, and belongs to a denial.", field=f"{field}.message")
+        raise ForkError(f"{field}.message must be text, and belongs to a denial.", field=f"{field}.message")
     return NewDecision(step=_step(item, field), denial=None if value == "approved" else message or _DENIED)
 
 
@@ -236,7 +236,7 @@ def read_answer(value: JsonValue, field: str) -> Answer:
     refuse_others(value, ("text", "tool_calls"), field)
     text, calls = value.get("text"), value.get("tool_calls")
     if text is not None and not isinstance(text, str):
-        raise ForkError(f"{field}.text must be a text.", field=f"{field}.text")
+        raise ForkError(f"{field}.text must be text.", field=f"{field}.text")
     calls = [] if calls is None else calls
     if not isinstance(calls, list):
         raise ForkError(f"{field}.tool_calls must be a list.", field=f"{field}.tool_calls")
@@ -355,7 +355,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
 def _text(item: JsonObject, name: str, field: str) -> str:
     value = item.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise ForkError(f"{field}.{name} must be a text.", field=f"{field}.{name}")
+        raise ForkError(f"{field}.{name} must be text.", field=f"{field}.{name}")
     return value
 
 

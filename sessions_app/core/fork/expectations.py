@@ -65,14 +65,14 @@ def read_expectation(value: JsonValue, *, field: str = "expect") -> Expectation:
         return Expectation(words=value.strip())
     name = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else None
     if not isinstance(name, str) or name not in _READERS:
-        words = f"must be a text of at most {_MAX_WORDS:,} characters, or an object with one of {', '.join(_READERS)}"
+        words = f"must be text of at most {_MAX_WORDS:,} characters, or an object with one of {', '.join(_READERS)}"
         raise ForkError(f"{field} {words}.", field=field)
     return _READERS[name](value[name], f"{field}.{name}")
 
 
 def _contains(value: JsonValue, field: str) -> Expectation:
     if not isinstance(value, str) or not value:
-        raise ForkError(f"{field} must be a text.", field=field)
+        raise ForkError(f"{field} must be text.", field=field)
 
     def holds(run: Run) -> bool:
         return any(value.casefold() in text.casefold() for text in _texts(run))

@@ -227,7 +227,7 @@ def _words(value: JsonValue, field: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > _MAX_WORDS:
-        raise ForkError(f"{field} must be a text of at most {_MAX_WORDS} characters.", field=field)
+        raise ForkError(f"{field} must be text of at most {_MAX_WORDS} characters.", field=field)
     return value.strip()
 
 

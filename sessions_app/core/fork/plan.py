@@ -132,7 +132,7 @@ def _asks_for_calls(answer: PlannedAnswer) -> bool:
 
 def _from_request(plan: ReplayPlan, cursor: int) -> tuple[History, int]:
     if cursor >= len(plan.answers):
-        raise CannotFork("The run had come to its end before this step.")
+        raise CannotFork("The run had already ended before this step.")
     answer = plan.answers[cursor]
     if answer.history is None:
         raise CannotFork(f"The request of step {answer.step} was not captured.")

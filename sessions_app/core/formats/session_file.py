@@ -131,7 +131,7 @@ def _said_instructions(fields: Fields) -> str | None:
     if isinstance(said, str) or said is None:
         return said or None
     if not isinstance(said, list) or not all(isinstance(each, str) for each in said):
-        raise fields.error("instructions", "must be a text, a list of texts or null")
+        raise fields.error("instructions", "must be a string, a list of strings or null")
     texts = [_instruction(each) for each in said]
     return "\n\n".join(filter(None, texts)) or None if None not in texts else None
 

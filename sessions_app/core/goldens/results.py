@@ -105,7 +105,7 @@ def _without_tools(names: tuple[str, ...]) -> str:
 def _share(passed: int, played: Played) -> str:
     if played.asked == 1:
         return ""
-    needed = f", {played.enough} have to" if played.enough < played.asked else ""
+    needed = f", {played.enough} must" if played.enough < played.asked else ""
     return f"{passed} of {played.asked} samples passed{needed}. "
 
 

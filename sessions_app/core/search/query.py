@@ -110,12 +110,12 @@ _OR = re.compile(r"\s+OR\s+")
 
 def parse_query(text: str) -> Query:
     if len(text) > MAX_LENGTH:
-        raise QueryError(f"A query holds at most {MAX_LENGTH:,} characters; this one has {len(text):,}.", part=text)
+        raise QueryError(f"A query can have at most {MAX_LENGTH:,} characters; this one has {len(text):,}.", part=text)
     if "\x00" in text:
-        raise QueryError("A query cannot hold the character NUL.", part="\x00")
+        raise QueryError("A query cannot contain a NUL character.", part="\x00")
     parts = [part for part in _split(text) if part != "AND"]
     if len(parts) > MAX_PARTS:
-        raise QueryError(f"A query holds at most {MAX_PARTS} parts.", part=parts[MAX_PARTS])
+        raise QueryError(f"A query can have at most {MAX_PARTS} parts.", part=parts[MAX_PARTS])
     terms, words = [], []
     for part in parts:
         if (term := _term(part)) is not None:
@@ -135,7 +135,7 @@ def _split(text: str) -> Iterator[str]:
         found = _PART.match(text, at)
         if found is None or (found.end() < len(text) and not text[found.end()].isspace()):
             part = text[at:].split("\n")[0]
-            raise QueryError(f"{_unclosed(text[at:])} is not closed, or stands in the wrong place.", part=part)
+            raise QueryError(f"{_unclosed(text[at:])} is not closed, or is in the wrong place.", part=part)
         yield found.group()
         at = found.end()
 
@@ -147,7 +147,7 @@ def _unclosed(text: str) -> str:
 def _term(part: str) -> Term | None:
     """None for words without a key."""
     if part == "OR":
-        raise QueryError("OR stands in parentheses: status:(error OR ok).", part=part)
+        raise QueryError("OR must be in parentheses: status:(error OR ok).", part=part)
     found = _KEY.fullmatch(part)
     if found is None:
         return None
@@ -171,7 +171,7 @@ def _unknown_key(key: str, near: list[str]) -> str:
 def _alternatives(rest: str, part: str) -> list[str]:
     if not rest.startswith("("):
         if "(" in rest and not rest.startswith('"'):
-            raise QueryError("A parenthesis stands right after the colon.", part=part)
+            raise QueryError("The parenthesis must come right after the colon.", part=part)
         return [rest]
     if not rest.endswith(")"):
         raise QueryError("Nothing may follow the closing parenthesis.", part=part)
@@ -190,7 +190,7 @@ def _value(key: str, text: str, part: str) -> Value:
     if key in NUMBERS or key in DURATIONS:
         return _compared(key, plain, part)
     if plain[:1] in "<>" and not is_quoted:
-        raise QueryError(f"{key} is a text; only {', '.join((*NUMBERS, *DURATIONS))} can be compared.", part=part)
+        raise QueryError(f"{key} is text; only {', '.join((*NUMBERS, *DURATIONS))} can be compared.", part=part)
     return TextValue(text=plain, is_pattern="*" in plain and not is_quoted)
 
 

@@ -86,7 +86,7 @@ def me(request: HttpRequest) -> HttpResponse:
         "zone": zone or known_zone(request.COOKIES.get("zone", "")),
         "browser_zone": known_zone(request.COOKIES.get("browser_zone", "")),
         "zones": sorted(available_timezones()),
-        "zone_error": f"There is no time zone {zone!r}. Names are as Europe/Berlin." if zone else "",
+        "zone_error": f"There is no time zone {zone!r}. Use a name such as Europe/Berlin." if zone else "",
         "sign_ins": own_sign_ins(request.user, request.session.session_key),
     }
     return render(request, "account/me.html", facts, status=422 if zone else 200)

@@ -176,7 +176,7 @@ def _refusal(desk: Desk) -> str:
     if row.index not in parent.main:
         around = f"step {row.parent}" if row.parent else "another step"
         return f"This ran inside {around}, whose answer is recorded as a whole: edit that one."
-    return "" if parent.has_model_answers() else "The run holds no answer of a model, so nothing can go on from it."
+    return "" if parent.has_model_answers() else "The run has no model answer, so it cannot be continued."
 
 
 def _form(request: HttpRequest, desk: Desk, recorded: Recorded, typed: Typed, errors: dict[str, str]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _FORM_BYTES = 64 * 1024
 class UploadForm(forms.Form):
     file = forms.FileField(
         allow_empty_file=True,
-        error_messages={"required": "Choose a file first.", "invalid": "The form holds no file."},
+        error_messages={"required": "Choose a file first.", "invalid": "The form contains no file."},
     )
     run_id = forms.CharField(required=False)
     """The run that recorded HTTP belongs to."""
