@@ -47,7 +47,7 @@ def test_pages_of_others_look_like_pages_that_do_not_exist(page):
     theirs, none = charlie.get(page), charlie.get(page.replace("shop", "nope"))
 
     assert (theirs.status_code, none.status_code) == (404, 404)
-    assert "belong to a project you are not a member of" in theirs.content.decode()
+    assert "you are not a member" in theirs.content.decode()
     assert "Secret name" not in theirs.content.decode()
 
 
@@ -286,10 +286,10 @@ def test_state_tag_takes_a_suffix():
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("s/chat_9", "no session chat_9 that"),
-        ("s/chat_9?run=r_7", "no run r_7 that"),
-        ("replays/rp_1", "no replay rp_1 that"),
-        ("goldens/gd_1", "no golden gd_1 that"),
+        ("s/chat_9", "No session chat_9."),
+        ("s/chat_9?run=r_7", "No run r_7."),
+        ("replays/rp_1", "No replay rp_1."),
+        ("goldens/gd_1", "No golden gd_1."),
         ("nothing/here", "no such page"),
     ],
 )
@@ -298,6 +298,17 @@ def test_a_page_that_is_not_there_names_what_was_asked_for(shop, bob, address, w
 
     assert page.status_code == 404
     assert words in re.sub(r"<[^>]+>", "", page.content.decode())
+
+
+@pytest.mark.django_db
+def test_a_project_of_others_is_named_beside_those_that_one_can_open(shop, bob):
+    page = bob.get("/p/other/sessions").content.decode()
+
+    assert "No project other, or you are not a member." in re.sub(r"<[^>]+>", "", page)
+    assert "Search for" not in page
+    assert re.search(r'<li><a href="/p/shop/">', page)
+    stranger = client_of(make_user("eve")).get("/p/other/sessions").content.decode()
+    assert "You are not a member of any project yet." in stranger
 
 
 @pytest.mark.django_db

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from django.contrib.auth.models import AnonymousUser
 from django.db import InterfaceError, OperationalError
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -24,9 +25,10 @@ logger = logging.getLogger(__name__)
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The same words whether a thing does not exist or belongs to others."""
-    project, kind, asked = _project_of(request), *_asked_for(request)
-    facts = {"project": project, "kind": kind, "asked": asked, **(_offered(project, asked) if project else {})}
-    return render(request, "errors/404.html", facts, status=404)
+    project = _project_of(request)
+    kind, asked = _asked_for(request, project)
+    facts = {"project": project, "kind": kind, "asked": asked, "mine": _mine(request)[:50]}
+    return render(request, "errors/404.html", facts | (_offered(project, asked) if project else {}), status=404)
 
 
 _KINDS = {
@@ -41,18 +43,18 @@ _KINDS = {
 """By the part of the address that names it."""
 
 
-def _asked_for(request: HttpRequest) -> tuple[str, str]:
-    """What kind of thing the address names, and its name; without a kind how the address ends, which may be an id. Of a
-    share link nothing is named: an unknown one is answered as one that has expired."""
-    named = request.resolver_match.kwargs if request.resolver_match else {}
-    if "token" in named:
-        return "", ""
-    if run_id := request.GET.get("run"):
+def _asked_for(request: HttpRequest, project: Project | None) -> tuple[str, str]:
+    """What kind of thing the address names, and its name; of an address that leads nowhere how it ends, which may be an
+    id. Of a share link nothing is named: an unknown one is answered as one that has expired."""
+    if request.resolver_match is None:
+        return "", request.path.rstrip("/").rpartition("/")[2][:_LONGEST_NAME]
+    named = request.resolver_match.kwargs
+    if "project" in named and project is None:
+        return "project", named["project"][:_LONGEST_NAME]
+    if "project" in named and (run_id := request.GET.get("run")):
         return "run", run_id[:_LONGEST_NAME]
     key = next((key for key in _KINDS if key in named), None)
-    if key is None:
-        return "", request.path.rstrip("/").rpartition("/")[2][:_LONGEST_NAME]
-    return _KINDS[key], str(named[key])[:_LONGEST_NAME]
+    return (_KINDS[key], str(named[key])[:_LONGEST_NAME]) if key else ("", "")
 
 
 _LONGEST_NAME = 80
@@ -103,8 +105,11 @@ def explain_wrong_methods(get_response: Callable[[HttpRequest], HttpResponse]) -
 def _project_of(request: HttpRequest) -> Project | None:
     """The one in the address, for its navigation, where the user may see it."""
     inside = re.match(r"/p/([\w-]+)/", request.path)
-    user = getattr(request, "user", AnonymousUser())
-    return projects_of(user).filter(slug=inside[1]).first() if inside else None
+    return _mine(request).filter(slug=inside[1]).first() if inside else None
+
+
+def _mine(request: HttpRequest) -> QuerySet[Project]:
+    return projects_of(getattr(request, "user", AnonymousUser())).order_by("name")
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
