@@ -91,7 +91,8 @@ def strip(letters: str, step_count: int) -> SafeString:
     shown = strip_of(letters, _marks(step_count))
     width = max(len(shown) * (_MARK + _GAP) - _GAP, 1)
     return format_html(
-        '<svg class="strip" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img" aria-label="{2}">{3}{4}</svg>',
+        '<svg class="strip" width="{0}" height="{1}" viewBox="0 0 {0} {1}" preserveAspectRatio="none"'
+        ' role="img" aria-label="{2}">{3}{4}</svg>',
         width,
         _HEIGHT,
         strip_words(letters, step_count),

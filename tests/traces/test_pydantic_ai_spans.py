@@ -321,7 +321,11 @@ def _with_exceptions(span: Span, change: Callable[[Any], str]) -> Span:
 @pytest.mark.parametrize("returned", [lambda rows: rows, lambda rows: {"rows": [rows, 1], "count": 3}])
 def test_a_replay_ends_behind_an_answer_of_which_its_span_left_nothing(returned: Any, version: Any) -> None:
     agent = Agent(Scripted(says(call("rows", {}, "c1")), says("Done.")))
-    agent.tool_plain(name="rows")(lambda: returned(row for row in range(3)))
+
+    @agent.tool_plain
+    def rows() -> Any:
+        return returned(row for row in range(3))
+
     spans = spans_of_play(Play(agent, "go"), version)
     other = [replace(span, attributes=_without_a_row(span)) for span in spans]
 

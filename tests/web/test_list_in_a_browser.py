@@ -257,3 +257,19 @@ def test_all_of_it_works_without_scripts(browser, live_server, shop):
     expect(page.locator("#notices")).to_contain_text("4 replays are queued")
     assert page.url.endswith("?sort=-took")
     context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 1720, 390])
+def test_the_failed_step_of_a_long_run_is_within_its_column(page: Page, live_server, shop, width: int):
+    make_session(shop, "long", minutes_ago=0, strip="m" * 180 + "T", step_count=181)
+    make_user("bob", shop)
+    page.set_viewport_size({"width": width, "height": 800})
+    arrive(page, live_server.url + LIST)
+
+    mark = page.locator("tr", has_text="long").locator(".strip .failed").bounding_box()
+    column = page.locator("tr", has_text="long").locator(".steps").bounding_box()
+
+    assert mark is not None
+    assert column is not None
+    assert mark["width"] >= 1
+    assert mark["x"] + mark["width"] <= column["x"] + column["width"]
