@@ -116,7 +116,12 @@ def _gives_again(plan: ReplayPlan, cursor: int, order: Order) -> bool:
     with it depends on how it came, or on what was offered with it."""
     changes_requests = any(isinstance(change, NewInstructions | NewModel) for change in order.changes)
     is_streamed = plan.run.agent.entry_point == "run_stream"
-    return not changes_requests and (is_streamed or _are_new_tools_told(plan, cursor))
+    return not changes_requests and (is_streamed or _hit_a_limit(plan, cursor) or _are_new_tools_told(plan, cursor))
+
+
+def _hit_a_limit(plan: ReplayPlan, cursor: int) -> bool:
+    """Whether a limit may have ended the run at this answer, before its calls."""
+    return cursor == len(plan.answers) and plan.run.error is not None and bool(plan.run.agent.usage_limits)
 
 
 def _are_new_tools_told(plan: ReplayPlan, cursor: int) -> bool:

@@ -73,7 +73,7 @@ class _Builder:
         self._calls: dict[tuple[str | None, str], list[ObservedCall]] = defaultdict(list)
         for call in seen.calls:
             self._calls[call.call_id, call.tool_name].append(call)
-        self.final = self._shaped(seen.final, plan.run.final)
+        self.final = self._end()
         asked = [request.history for request in seen.requests]
         told_before = 1 if self._asks_first() and plan.kept else 0
         self._answers = answer_parts([*asked[told_before:], seen.final])
@@ -320,6 +320,22 @@ class _Builder:
         before = self._plan.replay.answers[max(self._plan.cursor - 1, 0)].asked_with
         newest = self._seen.requests[-1].parameters.value if self._seen.requests else before
         return {tool["name"] for tool in newest.get("output_tools") or []}
+
+    def _end(self) -> History | None:
+        """Where the recording ends with an answer as it was given, and that answer was repeated, so does the fork."""
+        final, recorded = self._shaped(self._seen.final, self._plan.run.final), self._plan.run.final
+        call = self._repeated_at_the_end()
+        if final is None or recorded is None or call is None or call.output_history != recorded:
+            return final
+        return History(final.parent, recorded.message)
+
+    def _repeated_at_the_end(self) -> ModelCall | None:
+        """The recorded call whose answer was given last, if the loop wrote nothing behind it."""
+        asked = self._seen.requests[-1] if self._seen.requests else None
+        if asked is None or asked.response is None or asked.source not in REPEATED or self._seen.final is None:
+            return None
+        step = self._recorded_step(asked.step) if self._seen.final.parent == asked.history else None
+        return step.call if step is not None and isinstance(step.call, ModelCall) else None
 
     def _shaped(self, history: History | None, recorded: History | None = None) -> History | None:
         """Messages that are as recorded in the recorded spelling: of the request in whose place it stands, as the one
