@@ -72,6 +72,13 @@ VOLATILE_RULES: VolatileRules = (
         within=_MESSAGE_OR_PART,
         field="timestamp",
     ),
+    VolatileRule(
+        key="attempt-time",
+        name="time of an attempt that failed",
+        why="When another model was asked before this one, and how long that took.",
+        ending="",
+        place=re.compile(_MESSAGE + r"\.failed_attempts\[\d+\]\.(?:timestamp|duration)$"),
+    ),
     _field(
         "message-run-id",
         "run id on a message",
