@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -133,6 +134,18 @@ def test_the_recorder_says_what_was_made_anew_and_what_is_gone():
         *({"made": [], "cut": 2}, {"made": [], "cut": 2}),
     ]
     assert record_of(shortens_answers)["steps"][4]["rewritten"] == {"made": [2], "cut": 1}
+
+
+def test_a_request_that_was_not_recorded_is_named_beside_those_that_were_rewritten():
+    record = record_of(shortens_answers)
+    del record["steps"][0]["request"]
+
+    state, reason = requests_part(record)
+
+    assert state == "not_comparable"
+    assert reason is not None
+    assert "the history was rewritten by code" in reason
+    assert re.search(r"; the request of step 1 \(\S+\) was not recorded", reason)
 
 
 def test_the_proof_names_requests_and_messages():

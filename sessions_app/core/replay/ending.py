@@ -592,21 +592,17 @@ def _requests(played: Played) -> Part:
         instructions_told_otherwise,
         redacted_otherwise,
     )
-    told = "; ".join(told for each in tellings if (told := each(run)) is not None) or None
     kept = _not_made_before(played) if _has_kept_requests(played) else None
     if kept is not None and not played.observations.requests:
         return not_comparable(kept)
-    if played.rewritten:
-        rewritten = _other_past(played) or in_words(played.rewritten)
-        histories = {answer.step: answer.history for answer in played.plan.answers if answer.history is not None}
-        named = rewritten, made_otherwise(played.rewritten, histories), kept, told
-        return not_comparable("; ".join(each for each in named if each is not None))
     missing = _unrecorded_requests(played.plan)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
-    ours = kept, kept_turns(run), _not_made_again(run), *played.taken_words, _of_checks(played), told
+    ours = kept, kept_turns(run), _not_made_again(run), *played.taken_words, _of_checks(played)
     unsaid = (words for path, words in _UNTOLD_IN_REQUESTS.items() if path in played.not_captured)
     reasons = (missing, *unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
-    untold = [each for each in reasons if each is not None]
+    untold = [each for each in (*reasons, *(tell(run) for tell in tellings)) if each is not None]
+    if played.rewritten:
+        return not_comparable("; ".join([*_rewriting(played), *untold]))
     if found == PROVEN and untold:
         agree = "the requests agree" if missing is None else "the other requests agree"
         return not_comparable("; ".join([agree, *untold]))
@@ -616,6 +612,14 @@ def _requests(played: Played) -> Part:
     return (
         proven(turns, made, input_told_otherwise(run), state_told_otherwise(run), inner) if found == PROVEN else found
     )
+
+
+def _rewriting(played: Played) -> Iterator[str]:
+    yield _other_past(played) or in_words(played.rewritten)
+    histories = {answer.step: answer.history for answer in played.plan.answers if answer.history is not None}
+    otherwise = made_otherwise(played.rewritten, histories)
+    if otherwise is not None:
+        yield otherwise
 
 
 def _other_past(played: Played) -> str | None:
