@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, Tool
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai import Agent, RunContext, Tool
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, ProcessHistory
 from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
+from pydantic_ai.messages import ModelRequest, SystemPromptPart
 from pydantic_ai.models.test import TestModel
 
 from sessions_app.agents.own_code.registry import CannotLoadAgent, OwnAgent, load_agent
@@ -160,11 +161,95 @@ def test_a_frozen_tool_that_made_another_available_is_why_a_replay_ends_and_no_d
 
     frozen = replayed_by(run, own(unlocking()))
     assert place(frozen) == ("unknown_from_step", 3, "steps[3]")
-    assert frozen.facts["limit"]["code"] == "tools_changed"
+    assert frozen.facts["limit"]["code"] == "tool_not_run"
     assert "other tools than the one before it: more. A call in between" in frozen.facts["limit"]["reason"]
     assert place(replayed_by(run, own(unlocking()), runs_tools=True)) == ("reproduced", None, None)
     changed = place(replayed_by(run, own(unlocking(by="nobody")), runs_tools=True))
     assert changed[:2] == ("diverged", 3)
+
+
+# --- what code made of what another tool wrote
+
+
+def noting(way: str, *, words: str = "Notes", notes: str = "one") -> Play:
+    """A tool that writes into what the agent's code reads, to make its instructions, tools, settings or history."""
+    kept: list[str] = []
+
+    def told() -> str:
+        return f"{words}: {', '.join(kept)}"
+
+    async def described(ctx: Any, definition: Any) -> Any:
+        return replace(definition, description=told())
+
+    def before(messages: list[Any]) -> list[Any]:
+        return [ModelRequest(parts=[SystemPromptPart(told())]), *messages]
+
+    more: dict[str, Any] = {
+        "instructions": {"instructions": told},
+        "tools": {"tools": [Tool(lambda: "", name="more", prepare=described)]},
+        "settings": {"model_settings": lambda ctx: {"stop_sequences": [told()]}},
+        "history": {"capabilities": [ProcessHistory(before)]},
+    }
+    agent = Agent(Scripted(says(call("note", {}, "1")), says("Done.")), name="agent", **more[way])
+
+    @agent.tool_plain
+    def note() -> None:
+        kept.append(notes)
+
+    return Play(agent, "Note it.")
+
+
+NOTING = pytest.mark.parametrize("way", ["instructions", "tools", "settings", "history"])
+
+
+@NOTING
+def test_code_that_reads_what_a_frozen_tool_would_have_written_is_no_difference(way: str):
+    run = recorded_run(lambda: noting(way))
+
+    result = replayed_by(run, own(noting(way)))
+
+    assert place(result) == ("unknown_from_step", 3, "steps[3]")
+    assert result.facts["limit"]["code"] == "tool_not_run"
+    assert "A call in between may have changed that (note), and no tool ran" in result.facts["limit"]["reason"]
+    assert place(replayed_by(run, own(noting(way)), runs_tools=True)) == ("reproduced", None, None)
+
+
+@NOTING
+@pytest.mark.parametrize(
+    ("changed", "frozen"), [({"words": "Seen"}, "diverged"), ({"notes": "1"}, "unknown_from_step")]
+)
+def test_code_that_was_changed_and_reads_what_a_tool_writes_is_a_difference(
+    way: str, changed: dict[str, str], frozen: str
+):
+    run = recorded_run(lambda: noting(way))
+
+    assert place(replayed_by(run, own(noting(way, **changed))))[:2] == (frozen, 1 if "words" in changed else 3)
+    assert place(replayed_by(run, own(noting(way, **changed)), runs_tools=True))[0] == "diverged"
+
+
+def late(*, words: str = "Be brief.", kept: int = 2) -> Play:
+    """Code that reads nothing that tools write, with words and a history that may be others behind a call."""
+
+    def cut(messages: list[Any]) -> list[Any]:
+        return [messages[0], *messages[-kept:]] if len(messages) > 4 else messages
+
+    looks = [says(call("look", {}, each)) for each in "12"]
+    tools = [Tool(lambda: "seen", name="look")]
+    agent = Agent(Scripted(*looks, says("Done.")), name="agent", tools=tools, capabilities=[ProcessHistory(cut)])
+
+    @agent.instructions
+    def brief(ctx: RunContext) -> str:
+        return "Be brief." if ctx.run_step == 1 else words
+
+    return Play(agent, "Look.")
+
+
+def test_what_no_tool_can_have_changed_is_a_difference_behind_a_frozen_tool_as_well():
+    run = recorded_run(late)
+
+    assert place(replayed_by(run, own(late()))) == ("reproduced", None, None)
+    assert place(replayed_by(run, own(late(words="Be terse.")))) == ("diverged", 3, "messages[2].instructions")
+    assert place(replayed_by(run, own(late(kept=4))))[:2] == ("diverged", 5)
 
 
 def test_a_tool_that_was_always_there_and_is_gone_today_is_a_difference_while_tools_are_frozen():

@@ -133,7 +133,7 @@ FIXES: dict[str, Fix] = {
     "answer_not_raw": Fix(
         sentence="Record the run with the recorder: if a hook changes an answer, it also keeps the one the model gave."
     ),
-    "tools_changed": Fix(
+    "tool_not_run": Fix(
         sentence="Replay this run with the tools of your agent running: mode code_and_tools, or --tools run."
     ),
     "sent_otherwise": Fix(

@@ -24,9 +24,9 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.awaited import are_told_in_saved_order
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, is_same_call, recorded_arguments
+from sessions_app.core.replay.frozen_tools import changed_by_frozen_tool
 from sessions_app.core.replay.matching import Tally, first_mismatch
 from sessions_app.core.replay.model_part import model_part, untold_fields
-from sessions_app.core.replay.new_tools import changed_by_frozen_tool
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, played_steps, repeated_requests
@@ -175,7 +175,7 @@ def conclude_code(
 ) -> Result:
     """The same of the team's own code. A message that code put there, be it a tool or not, its code of today may have
     put there again: where the loop came past that place, it is no limit. What is `doubtful` is one where anything
-    differs, as are other tools where those that ran then did not."""
+    differs, as is what a tool that did not run may have changed."""
     if not played.observations.has_run_tools:
         doubtful = doubtful or changed_by_frozen_tool(played.plan.run, played.divergence)
     if doubtful is not None and _trouble(played) is not None:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 
-from sessions_app.core.judge.reading import main_models, own_tools
-from sessions_app.core.judge.reasons import Reason, reason_at
-from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.changes_told import NEW_TOOLS
 from sessions_app.core.replay.hand_overs import is_of_another_loop
 from sessions_app.core.replay.matching import Mismatch
-from sessions_app.core.replay.observed import Divergence
-from sessions_app.core.run import SPANS, ModelCall, Run, Step
+from sessions_app.core.run import SPANS, Run
 
 _FIRST_TO_TELL = [2, 27]
 
@@ -38,37 +34,3 @@ def at_tools(run: Run, found: Mismatch | None) -> Mismatch | None:
     if run.source_format != SPANS or not isinstance(added, dict) or added.get("part_kind") != NEW_TOOLS:
         return found
     return Mismatch(path="parameters.introduced_tool_names", recorded=None, rebuilt=added.get("tools_added"))
-
-
-def changed_by_frozen_tool(run: Run, found: Divergence | None) -> Reason | None:
-    """Why a replay in which no tool ran ends where the recorded request offers other tools than the one before it: a
-    tool that was called in between may have seen to that."""
-    if found is None or not _is_of_tools(found):
-        return None
-    models = main_models(run)
-    place = next((at for at, (step, _) in enumerate(models) if step.index == found.step), 0)
-    (before, earlier), (step, call) = models[place - 1], models[place]
-    tools = _names(earlier) ^ _names(call)
-    between = [each for each, _ in own_tools(run) if before.index < each.index < step.index] if place else []
-    return _reason(run, step, sorted(tools), between) if tools and between else None
-
-
-def _is_of_tools(found: Divergence) -> bool:
-    sides = (side for side in (found.recorded, found.replayed) if isinstance(side, dict))
-    return found.path.startswith(_OF_TOOLS) or any(side.get("part_kind") == NEW_TOOLS for side in sides)
-
-
-_OF_TOOLS = ("parameters.function_tools", "parameters.introduced_tool_names")
-
-
-def _names(call: ModelCall) -> frozenset[JsonValue]:
-    return frozenset(tool.value.get("name") for tool in call.tools or ())
-
-
-def _reason(run: Run, step: Step, tools: list[JsonValue], between: list[Step]) -> Reason:
-    names, changed = ", ".join(dict.fromkeys(each.name for each in between)), ", ".join(map(str, tools))
-    message = (
-        f"The recorded request of step {step.index} offers other tools than the one before it: {changed}. "
-        f"A call in between may have changed that ({names}), and no tool ran in this replay."
-    )
-    return reason_at(run, "tools_changed", message, step)
