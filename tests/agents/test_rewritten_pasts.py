@@ -215,7 +215,7 @@ def test_another_past_without_a_word_of_the_recorder_is_judged_and_named_at_its_
 
     judged = judge(parse_native(json.dumps(record).encode()))
     assert (judged.verdict, judged.step) == ("replayable_to_step", 2)
-    assert judged.words == "The request of step 3 (scripted-1) tells another past than the run had."
+    assert judged.words == "The request of step 3 (scripted-1) gives a different history from the one the run had."
     assert verdict_of(record) == ("diverged", 3, "messages[0].parts[0].content")
 
 

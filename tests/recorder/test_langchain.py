@@ -997,5 +997,5 @@ def test_an_answer_that_middleware_words_otherwise_is_named_and_replays():
     assert "ONE MOMENT." in encode_native(run).decode()
     assert_reproduced(run)
     said = replayed(encode_native(run))[0].facts["proof"]["requests"]
-    words = "the request of step 3 tells the answer of step 1 otherwise than it was given"
+    words = "the request of step 3 gives the answer of step 1 differently from the step itself"
     assert said == {"state": "not_comparable", "reason": words}

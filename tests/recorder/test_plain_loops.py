@@ -516,10 +516,10 @@ def test_a_call_that_the_newest_request_tells_otherwise_is_no_answer_of_an_unkno
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda said: said[1].update(role="usér"), "the request of step 3 (fake-1) tells messages[1] otherwise"),
+        (lambda said: said[1].update(role="usér"), "the request of step 3 (fake-1) gives messages[1] differently"),
         (
             lambda said: said[2].update(content="Let me see."),
-            "the request of step 3 tells the answer of step 1 otherwise",
+            "the request of step 3 gives the answer of step 1 differently",
         ),
     ],
 )
@@ -784,9 +784,9 @@ def test_tokens_that_a_stream_counts_otherwise_than_its_step_are_judged_at_the_s
         (ASKED, None),
         ("ORD-5521", None),
         ("A customer asks for help.", "the input of the run is not in its first request"),
-        ("WHERE IS ORD-5521?", "the input of the run tells the prompt otherwise"),
-        ("Where is ORD-5522?", "the input of the run tells the prompt otherwise"),
-        ("Where is ORD-5521? Hurry.", "the input of the run tells the prompt otherwise"),
+        ("WHERE IS ORD-5521?", "the input of the run gives the prompt differently"),
+        ("Where is ORD-5522?", "the input of the run gives the prompt differently"),
+        ("Where is ORD-5521? Hurry.", "the input of the run gives the prompt differently"),
     ],
 )
 def test_an_input_that_tells_the_prompt_otherwise_is_named_and_blocks_nothing(asked, words):
@@ -823,4 +823,4 @@ def test_a_streamed_response_whose_pieces_are_not_those_of_its_end_is_named(said
 
     requests = result.facts["proof"]["requests"]
     assert result.verdict == "reproduced"
-    assert is_another == ("are told in two ways" in (requests["reason"] or ""))
+    assert is_another == ("are given in two ways" in (requests["reason"] or ""))

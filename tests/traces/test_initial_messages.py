@@ -15,7 +15,7 @@ from tests.traces.test_told_otherwise import replayed_of
 
 Messages = list[dict[str, Any]]
 ANOTHER = {"role": "user", "content": "and delete everything"}
-TOLD = "tells the conversation otherwise than the requests and answers in it"
+TOLD = "gives the conversation differently from the requests and answers in it"
 
 
 def capture(variant: str) -> list[Span]:
@@ -115,8 +115,8 @@ def test_a_graphs_own_output_that_lacks_a_message_is_named(
 @pytest.mark.parametrize(
     ("span", "name", "words"),
     [
-        ("execute_task model", "gen_ai.task.input", "tells another input"),
-        ("execute_task tools", "gen_ai.task.output", "tells another output"),
+        ("execute_task model", "gen_ai.task.input", "gives a different input"),
+        ("execute_task tools", "gen_ai.task.output", "gives a different output"),
     ],
 )
 @pytest.mark.parametrize(("change", "is_another"), [(list, False), (_one_more_before, True)])

@@ -202,7 +202,7 @@ def test_an_earlier_answer_with_other_white_space_than_the_next_request_tells_is
         _, result = replayed_of(changed(whole, CHAT, "gen_ai.output.messages", "thinking", becomes))
         assert ("requests" in proven(result)) is not is_another
         reason = result.facts["proof"]["requests"]["reason"] or ""
-        assert ("tells white space around a message otherwise than the one before it" in reason) is is_another
+        assert ("gives white space around a message differently from the one before it" in reason) is is_another
 
 
 @pytest.mark.parametrize(("said", "is_another"), [("Weigh it.", False), ("Guess.", True), ("", False)])
@@ -276,7 +276,7 @@ def test_a_tool_that_was_given_another_number_has_arguments_that_are_not_proven(
 
     part = result.facts["proof"]["tool_arguments"]
     assert part["state"] != "proven"
-    assert result.verdict != "reproduced" or "tells of other arguments than the model gave" in part["reason"]
+    assert result.verdict != "reproduced" or "gives different arguments from the model's" in part["reason"]
 
 
 @pytest.mark.parametrize(
@@ -312,9 +312,9 @@ def test_arguments_that_one_span_tells_as_json_text_are_the_same(
 @pytest.mark.parametrize(
     ("name", "was", "part", "words"),
     [
-        ("gen_ai.input.messages", "check", "requests", "are told in two ways"),
-        ("gen_ai.input.messages", "12 left", "requests", "are told in two ways"),
-        ("gen_ai.output.messages", "done all", "requests", "are told in two ways"),
+        ("gen_ai.input.messages", "check", "requests", "are given in two ways"),
+        ("gen_ai.input.messages", "12 left", "requests", "are given in two ways"),
+        ("gen_ai.output.messages", "done all", "requests", "are given in two ways"),
         ("gen_ai.tool.definitions", "How many", "parameters", "defines a tool in two ways"),
     ],
 )
@@ -340,14 +340,14 @@ DETAILS = "gen_ai.client.inference.operation.details"
 @pytest.mark.parametrize(
     ("variant", "name", "was", "part", "words"),
     [
-        ("google-adk", "gen_ai.input.messages", "Where is the kettle", "requests", "are told in two ways"),
-        ("google-adk", "gen_ai.input.messages", '"user"', "requests", "are told in two ways"),
-        ("google-adk", "gen_ai.output.messages", "Good news", "requests", "are told in two ways"),
-        ("google-adk", "gen_ai.system_instructions", "support agent", "requests", "are told in two ways"),
-        ("google-adk", "gen_ai.response.finish_reasons", "stop", "requests", "are told in two ways"),
+        ("google-adk", "gen_ai.input.messages", "Where is the kettle", "requests", "are given in two ways"),
+        ("google-adk", "gen_ai.input.messages", '"user"', "requests", "are given in two ways"),
+        ("google-adk", "gen_ai.output.messages", "Good news", "requests", "are given in two ways"),
+        ("google-adk", "gen_ai.system_instructions", "support agent", "requests", "are given in two ways"),
+        ("google-adk", "gen_ai.response.finish_reasons", "stop", "requests", "are given in two ways"),
         ("google-adk", "gen_ai.tool.definitions", "lookup_order", "parameters", "defines a tool in two ways"),
-        ("openai-sdk-otel-genai", "gen_ai.input.messages", "Where is the kettle", "requests", "are told in two ways"),
-        ("openai-sdk-otel-genai", "gen_ai.request.seed", "7", "model", "tells its settings in two ways"),
+        ("openai-sdk-otel-genai", "gen_ai.input.messages", "Where is the kettle", "requests", "are given in two ways"),
+        ("openai-sdk-otel-genai", "gen_ai.request.seed", "7", "model", "gives its settings in two ways"),
     ],
 )
 def test_a_log_record_that_tells_a_call_otherwise_than_its_span_is_named(
@@ -369,8 +369,8 @@ def test_a_log_record_that_tells_a_call_otherwise_than_its_span_is_named(
 @pytest.mark.parametrize(
     ("name", "was", "part", "words"),
     [
-        ("gen_ai.output.messages", "delivered", "requests", "tells the result in two ways"),
-        ("gen_ai.input.messages", "order_id", "tool_arguments", "tells its arguments in two ways"),
+        ("gen_ai.output.messages", "delivered", "requests", "gives the result in two ways"),
+        ("gen_ai.input.messages", "order_id", "tool_arguments", "gives its arguments in two ways"),
         ("gen_ai.input.messages", "get_shipping_status", "tool_arguments", "names the tool zq"),
     ],
 )
@@ -401,7 +401,7 @@ def test_an_agents_span_that_sums_up_its_run_with_what_no_call_tells_is_named(wa
     for said in (was, becomes):
         _, result = replayed_of(changed(whole, at, name, was, said))
         reason = result.facts["proof"]["requests"]["reason"] or ""
-        assert ("tells the conversation otherwise than the requests" in reason) is (said == becomes)
+        assert ("gives the conversation differently from the requests" in reason) is (said == becomes)
 
 
 @pytest.mark.parametrize(("said", "is_another"), [("lookup_order", False), ("zq", True)])
@@ -431,7 +431,7 @@ def test_a_result_that_a_tools_span_tells_as_the_json_of_its_text_is_not_proven(
     )
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert ("tells the result as a text" in reason) is is_quoted
+    assert ("gives the result as a text" in reason) is is_quoted
 
 
 @pytest.mark.parametrize("at", [CHAT, SECOND])
@@ -440,7 +440,7 @@ def test_a_tool_that_one_request_defines_otherwise_is_not_proven(spans: list[Spa
 
     part = result.facts["proof"]["parameters"]
     assert part["state"] != "proven"
-    assert result.verdict != "reproduced" or "defines stock otherwise" in part["reason"]
+    assert result.verdict != "reproduced" or "defines stock differently" in part["reason"]
 
 
 def test_other_instructions_of_one_request_are_not_proven(spans: list[Span]) -> None:
@@ -563,16 +563,16 @@ def _told_with_nothing_required(body: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "name", "words"),
     [
-        (_told_without_its_last_message, "requests", "are told in two ways"),
-        (_told_with_another_system_prompt, "requests", "are told in two ways"),
+        (_told_without_its_last_message, "requests", "are given in two ways"),
+        (_told_with_another_system_prompt, "requests", "are given in two ways"),
         (_told_with_another_tool, "parameters", "defines a tool in two ways"),
         (_told_with_nothing_required, "parameters", "defines a tool in two ways"),
         (_told_without_tools, "parameters", "defines a tool in two ways"),
         (_told_without_one_tool, "parameters", "defines a tool in two ways"),
-        (_told_with_another_temperature, "model", "tells its settings in two ways"),
-        (_told_with_another_seed, "model", "tells its settings in two ways"),
-        (_told_with_a_speaker_whom_nobody_knows, "requests", "are told in two ways"),
-        (_told_with_the_system_prompt_as_the_users, "requests", "are told in two ways"),
+        (_told_with_another_temperature, "model", "gives its settings in two ways"),
+        (_told_with_another_seed, "model", "gives its settings in two ways"),
+        (_told_with_a_speaker_whom_nobody_knows, "requests", "are given in two ways"),
+        (_told_with_the_system_prompt_as_the_users, "requests", "are given in two ways"),
         (lambda body: None, "model", "taken from the recording"),
     ],
 )
@@ -600,7 +600,7 @@ def test_a_body_whose_answer_has_another_role_than_the_attributes_tell_is_named(
     _, result = replayed_of(_with(whole, at, "output.value", json.dumps(body)))
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert ("are told in two ways" in reason) is is_another
+    assert ("are given in two ways" in reason) is is_another
 
 
 @pytest.mark.parametrize(
@@ -631,7 +631,7 @@ def test_an_anthropic_body_whose_answer_has_another_role_is_named(role: str, is_
 
     _, result = replayed_of(changed(whole, at, "output.value", was, f'"role":"{role}"'))
 
-    assert ("are told in two ways" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another
+    assert ("are given in two ways" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another
 
 
 @pytest.mark.parametrize("spelled", ["text ", "TEXT"])
@@ -642,7 +642,7 @@ def test_a_part_whose_type_a_body_spells_otherwise_than_the_attributes_is_named(
     for said in ("text", spelled):
         _, result = replayed_of(changed(whole, at, "output.value", '"type":"text"', f'"type":"{said}"'))
         reason = result.facts["proof"]["requests"]["reason"] or ""
-        assert ("are told in two ways" in reason) is (said == spelled)
+        assert ("are given in two ways" in reason) is (said == spelled)
 
 
 @pytest.mark.parametrize("name", ["output.value", "llm.output_messages.0.message.content"])
@@ -656,14 +656,14 @@ def test_an_answer_whose_text_a_span_tells_twice_and_otherwise_is_named(variant:
     for said in ("Good news", "Bad news"):
         _, result = replayed_of(changed(whole, at, name, "Good news", said))
         reason = result.facts["proof"]["requests"]["reason"] or ""
-        assert ("are told in two ways" in reason) is (said == "Bad news")
+        assert ("are given in two ways" in reason) is (said == "Bad news")
 
 
 @pytest.mark.parametrize(
     ("span", "part", "words"),
     [
-        ("get_shipping_status", "tool_arguments", "tells its arguments in two ways"),
-        ("tools", "requests", "has a message that no call tells"),
+        ("get_shipping_status", "tool_arguments", "gives its arguments in two ways"),
+        ("tools", "requests", "has a message that no call has"),
     ],
 )
 def test_arguments_that_a_graphs_spans_print_otherwise_are_named(span: str, part: str, words: str) -> None:
@@ -699,7 +699,7 @@ def test_a_graphs_own_state_with_a_call_that_no_model_asked_for_is_named(said: s
     _, result = replayed_of(changed(whole, at, "output.value", "get_shipping_status", said))
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert ("the run's own span tells the conversation otherwise" in reason) is is_another
+    assert ("the run's own span gives the conversation differently" in reason) is is_another
 
 
 @pytest.mark.parametrize("variant", ["langgraph-openinference", "langgraph-langfuse-v3", "langgraph-mlflow-otlp"])
@@ -724,7 +724,7 @@ def test_a_request_that_one_span_tells_twice_and_otherwise_is_not_proven() -> No
     whole = list(Capture(CHOICE / "openai-sdk-openinference" / "order_lookup").spans)
     bodies = [at for at, span in enumerate(whole) if '"messages"' in str(span.attributes.get("input.value"))]
     said = [
-        ("kettle", "teapot", "requests", "are told in two ways"),
+        ("kettle", "teapot", "requests", "are given in two ways"),
         ("Find orders", "Find no orders", "parameters", "in two ways"),
     ]
 
@@ -739,12 +739,12 @@ def test_a_request_that_one_span_tells_twice_and_otherwise_is_not_proven() -> No
 @pytest.mark.parametrize(
     ("at", "name", "role", "said", "words"),
     [
-        (CHAT, "input", "user", "usér", "tells the role of a message otherwise than the one before it"),
+        (CHAT, "input", "user", "usér", "gives the role of a message differently from the one before it"),
         (SECOND, "input", "tool", "tóol", 'a message of the role "t\\u00f3ol", which is unknown'),
         (SECOND, "input", "assistant", "assistan", 'a message of the role "assistan", which is unknown'),
         (CHAT, "output", "assistant", "", None),
         (SECOND, "output", "assistant", "assistant ", 'a message of the role "assistant ", which is unknown'),
-        (SECOND, "input", "user", "human", "tells the role of a message otherwise than the one before it"),
+        (SECOND, "input", "user", "human", "gives the role of a message differently from the one before it"),
         (CHAT, "output", "assistant", "user", 'an answer of the role "user", which is not that of a model'),
         (SECOND, "output", "assistant", "User", 'an answer of the role "User", which is not that of a model'),
     ],
@@ -779,7 +779,7 @@ def test_an_answer_that_ended_otherwise_than_its_message_tells_is_not_proven(sai
     _, result = replayed_of(changed(spans, SECOND, "gen_ai.output.messages", '"unknown"', f'"{said}"'))
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert ("are told in two ways" in reason) is is_another
+    assert ("are given in two ways" in reason) is is_another
 
 
 @pytest.mark.parametrize("at", [CHAT, SECOND])
@@ -788,14 +788,14 @@ def test_a_tool_that_one_request_names_otherwise_is_not_proven(spans: list[Span]
 
     part = result.facts["proof"]["parameters"]
     assert part["state"] != "proven"
-    assert result.verdict != "reproduced" or "offers other tools than the request before it" in part["reason"]
+    assert result.verdict != "reproduced" or "offers different tools from the request before it" in part["reason"]
 
 
 @pytest.mark.parametrize(
     ("name", "part", "words"),
     [
-        ("input.value", "tool_arguments", "tells its arguments in two ways"),
-        ("output.value", "requests", "tells the result in two ways"),
+        ("input.value", "tool_arguments", "gives its arguments in two ways"),
+        ("output.value", "requests", "gives the result in two ways"),
     ],
 )
 def test_a_tools_span_that_tells_its_call_in_two_conventions_and_otherwise_is_named(
@@ -841,7 +841,7 @@ def test_a_runs_own_copy_of_the_conversation_that_tells_it_otherwise_is_named(
     )
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert is_another == ("the run's own span tells the conversation otherwise" in reason)
+    assert is_another == ("the run's own span gives the conversation differently" in reason)
 
 
 def test_a_runs_own_copy_of_the_conversation_that_tells_a_part_twice_is_named() -> None:
@@ -853,9 +853,8 @@ def test_a_runs_own_copy_of_the_conversation_that_tells_a_part_twice_is_named() 
     _, result = replayed_of([*whole[:at], with_copy(whole[at], json.dumps(messages)), *whole[at + 1 :]])
 
     reason = result.facts["proof"]["requests"]["reason"]
-    assert (
-        reason
-        == "the requests agree; the run's own span tells the conversation otherwise than the requests and answers in it"
+    assert reason == (
+        "the requests agree; the run's own span gives the conversation differently from the requests and answers in it"
     )
 
 
@@ -886,7 +885,7 @@ def test_mlflows_own_list_of_tools_that_tells_one_otherwise_is_named(
     ("was", "becomes", "reason"),
     [
         ("Find orders of a customer.", "Find orders.", "defines a tool in two ways"),
-        ('"temperature":0.2', '"temperature":0.9', "tells its settings in two ways"),
+        ('"temperature":0.2', '"temperature":0.9', "gives its settings in two ways"),
     ],
 )
 def test_a_response_that_repeats_its_request_otherwise_is_named(
@@ -919,7 +918,7 @@ def test_a_role_that_a_body_spells_in_other_letters_than_the_attributes_is_named
     _, result = replayed_of(changed(whole, at, "input.value", was, becomes))
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert is_another == ("are told in two ways" in reason)
+    assert is_another == ("are given in two ways" in reason)
 
 
 @pytest.mark.parametrize(
@@ -943,7 +942,7 @@ def test_a_node_of_a_graph_whose_state_has_a_message_of_its_own_is_named(
     requests = result.facts["proof"]["requests"]
     assert (result.verdict, requests["state"]) == ("reproduced", "proven")
     step = next((step.index for step in run.steps if step.name == node and is_another and _is_of(step, whole[at])), 0)
-    words = f"the span of step {step} ({node}), which was not played, has a message that no call tells"
+    words = f"the span of step {step} ({node}), which was not played, has a message that no call has"
     assert requests["reason"] == (words if is_another else None)
 
 
@@ -960,7 +959,7 @@ def test_a_call_whose_span_names_two_models_is_named(said: str) -> None:
 
     _, result = replayed_of([*whole[:at], asked, *whole[at + 1 :]])
 
-    is_named = "tells its settings in two ways" in (result.facts["proof"]["model"]["reason"] or "")
+    is_named = "gives its settings in two ways" in (result.facts["proof"]["model"]["reason"] or "")
     assert is_named is (said == "other")
 
 
@@ -992,8 +991,8 @@ def _agents_instructions(spans: list[Span]) -> list[Span]:
 @pytest.mark.parametrize(
     ("change", "name", "words"),
     [
-        (_agents_setting, "model", "tells a setting otherwise than the call of a model in it"),
-        (_agents_instructions, "requests", "tells other instructions than the first request in it"),
+        (_agents_setting, "model", "gives a setting differently from the model call in it"),
+        (_agents_instructions, "requests", "gives different instructions from the first request in it"),
     ],
 )
 @pytest.mark.parametrize("is_changed", [False, True])
@@ -1020,7 +1019,7 @@ def test_a_cycle_of_an_event_loop_that_was_given_other_words_than_its_call_is_na
 
     _, result = replayed_of(spans)
 
-    assert ("tells the conversation otherwise" in (result.facts["proof"]["requests"]["reason"] or "")) is is_changed
+    assert ("gives the conversation differently" in (result.facts["proof"]["requests"]["reason"] or "")) is is_changed
 
 
 @pytest.mark.parametrize("said", ["customer", "zq"])
@@ -1036,7 +1035,7 @@ def test_a_call_that_a_message_tells_in_its_contents_and_otherwise_in_its_calls_
     _, result = replayed_of(changed(whole, at, name, "customer", said))
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert ("are told in two ways" in reason or result.verdict == "diverged") is (said == "zq")
+    assert ("are given in two ways" in reason or result.verdict == "diverged") is (said == "zq")
 
 
 @pytest.mark.parametrize(("beside", "is_another"), [("", False), ("zq", True)])
@@ -1050,7 +1049,7 @@ def test_a_result_of_an_earlier_request_under_another_id_is_named(name: str, bes
 
     part = result.facts["proof"]["requests"]
     assert (part["state"] == "not_comparable") is is_another
-    assert ("are told in two ways" in (part["reason"] or "")) is is_another
+    assert ("are given in two ways" in (part["reason"] or "")) is is_another
 
 
 @pytest.mark.parametrize(("beside", "is_another"), [("", False), ("zq", True)])
@@ -1103,7 +1102,7 @@ def test_words_beside_a_call_that_the_next_request_leaves_out_are_named(session:
 
     _, result = replayed_of(whole)
 
-    assert ("tells the words beside a call otherwise" in (result.facts["proof"]["requests"]["reason"] or "")) is (
+    assert ("gives the words beside a call differently" in (result.facts["proof"]["requests"]["reason"] or "")) is (
         is_left_out
     )
 
@@ -1114,9 +1113,14 @@ PARAMETERS = "model_request_parameters"
 @pytest.mark.parametrize(
     ("name", "was", "becomes", "words"),
     [
-        (PARAMETERS, "You are the support agent", "zq are the support agent", "are told in two ways"),
-        ("gen_ai.system_instructions", "You are the support agent", "zq are the support agent", "are told in two ways"),
-        (ALL_MESSAGES, '"name":"lookup_order","result"', '"name":"zq","result"', "tells the conversation otherwise"),
+        (PARAMETERS, "You are the support agent", "zq are the support agent", "are given in two ways"),
+        (
+            "gen_ai.system_instructions",
+            "You are the support agent",
+            "zq are the support agent",
+            "are given in two ways",
+        ),
+        (ALL_MESSAGES, '"name":"lookup_order","result"', '"name":"zq","result"', "gives the conversation differently"),
         (PARAMETERS, '"allow_text_output":true', '"allow_text_output":false', "agrees with the recording only up to"),
     ],
 )
@@ -1144,7 +1148,7 @@ def test_a_system_message_that_an_agents_own_span_tells_otherwise_is_named(is_an
     _, result = replayed_of(changed(whole, at, name, words, f"{words} zq" if is_another else words))
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
-    assert ("tells the conversation otherwise" in reason) is is_another
+    assert ("gives the conversation differently" in reason) is is_another
 
 
 _REFUSED = "Error code: 400 - too many tokens"
@@ -1180,7 +1184,7 @@ def test_an_error_that_a_span_tells_in_two_attributes_and_otherwise_is_no_proven
     outcome = result.facts["proof"]["outcome"]
     assert (run.status, result.verdict) == ("error", "reproduced")
     assert outcome["state"] == ("not_comparable" if is_another else "proven")
-    assert ("tells its error in two ways" in (outcome["reason"] or "")) is is_another
+    assert ("gives its error in two ways" in (outcome["reason"] or "")) is is_another
 
 
 @pytest.mark.parametrize(
@@ -1202,7 +1206,7 @@ def test_a_block_of_anthropic_that_is_not_the_call_beside_it_is_named(
 
     _, result = replayed_of(changed(whole, at, name, was, becomes if is_another else was))
 
-    assert ("are told in two ways" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another
+    assert ("are given in two ways" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another
 
 
 @pytest.mark.parametrize(
@@ -1221,5 +1225,5 @@ def test_a_call_that_a_later_request_tells_with_another_id_is_named(variant: str
     _, result = replayed_of(_with(whole, at, name, json.dumps(messages)))
 
     requests = result.facts["proof"]["requests"]
-    assert ("tells the id of a call otherwise than the one before it" in (requests["reason"] or "")) is is_another
+    assert ("gives the id of a call differently from the one before it" in (requests["reason"] or "")) is is_another
     assert (requests["state"] == "proven") is not is_another

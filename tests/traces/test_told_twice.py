@@ -230,7 +230,7 @@ def test_results_whose_keys_a_tools_span_tells_in_another_order_are_not_proven(t
     requests = proof_of(spans)["requests"]
 
     assert requests["state"] == ("not_comparable" if is_another else "proven")
-    assert is_another == ("tells the result with its keys in another order" in (requests["reason"] or ""))
+    assert is_another == ("gives the result with its keys in another order" in (requests["reason"] or ""))
 
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
@@ -295,7 +295,7 @@ def test_a_tools_span_that_defines_it_otherwise_is_named(name, schema, is_anothe
     parameters = proof_of(spans)["parameters"]
 
     assert parameters["state"] == ("not_comparable" if is_another else "proven")
-    assert is_another == ("defines its tool otherwise" in (parameters["reason"] or ""))
+    assert is_another == ("defines its tool differently" in (parameters["reason"] or ""))
 
 
 @pytest.mark.parametrize("name", ["gen_ai.tool.description", "tool.description"])
@@ -321,7 +321,7 @@ def test_a_tools_span_that_describes_it_otherwise_is_named(name, said, is_anothe
     parameters = proof_of(spans)["parameters"]
 
     assert parameters["state"] == ("not_comparable" if is_another else "proven")
-    assert is_another == ("defines its tool otherwise" in (parameters["reason"] or ""))
+    assert is_another == ("defines its tool differently" in (parameters["reason"] or ""))
 
 
 @pytest.mark.parametrize(
@@ -391,10 +391,22 @@ def wrapped_run(name: str, *said: str) -> list[Span]:
     ("name", "said", "reason"),
     [
         ("gen_ai.input.messages", "Where is order 7?", None),
-        ("gen_ai.input.messages", "Cancel it.", "the span of step 1 (shop), which was not played, tells another input"),
-        ("gen_ai.input.messages", "Where is", "the span of step 1 (shop), which was not played, tells another input"),
+        (
+            "gen_ai.input.messages",
+            "Cancel it.",
+            "the span of step 1 (shop), which was not played, gives a different input",
+        ),
+        (
+            "gen_ai.input.messages",
+            "Where is",
+            "the span of step 1 (shop), which was not played, gives a different input",
+        ),
         ("gen_ai.output.messages", DONE, None),
-        ("gen_ai.output.messages", DONE[:-2], "the span of step 1 (shop), which was not played, tells another output"),
+        (
+            "gen_ai.output.messages",
+            DONE[:-2],
+            "the span of step 1 (shop), which was not played, gives a different output",
+        ),
     ],
 )
 def test_a_span_inside_of_the_runs_that_tells_another_input_or_output_is_named(name, said, reason):
@@ -420,9 +432,9 @@ def test_a_span_inside_of_a_run_that_ended_with_an_error_which_the_run_did_not_i
     ("names", "third", "words"),
     [
         (("triage", "billing"), "refund", None),
-        (("triage", "billing"), "invoice", "step 8 (m-1) offers other tools than the request before it"),
-        (("triage", "triage"), "refund", "step 5 (m-1) offers other tools than the request before it"),
-        ((None, None), "refund", "step 3 (m-1) offers other tools than the request before it"),
+        (("triage", "billing"), "invoice", "step 8 (m-1) offers different tools from the request before it"),
+        (("triage", "triage"), "refund", "step 5 (m-1) offers different tools from the request before it"),
+        ((None, None), "refund", "step 3 (m-1) offers different tools from the request before it"),
     ],
     ids=["two agents", "one of them changes", "one agent", "no agents"],
 )
@@ -456,4 +468,4 @@ def test_a_tool_that_one_request_defines_with_other_fields_is_named(fields, is_a
     parameters = proof_of(spans)["parameters"]
 
     assert (parameters["state"] == "proven") is not is_another
-    assert is_another == ("step 3 (m-1) defines lookup with other fields" in (parameters["reason"] or ""))
+    assert is_another == ("step 3 (m-1) defines lookup with different fields" in (parameters["reason"] or ""))

@@ -13,7 +13,7 @@ from tests.traces.captures import CHOICE, Capture
 from tests.traces.test_told_otherwise import changed, replayed_of
 
 TWICE = "defines a tool in two ways"
-SETTINGS = "tells its settings in two ways"
+SETTINGS = "gives its settings in two ways"
 GENAI, MLFLOW = "openai-sdk-mlflow-otlp-genai/order_lookup", "openai-sdk-mlflow-otlp/order_lookup"
 
 

@@ -129,7 +129,7 @@ def _pasts(run: Run) -> Iterator[Reason]:
         if call.history is None:
             continue
         if before is not None and read_rewriting(step) is None and not _goes_on_from(call.history, before):
-            message = f"The request of {step_name(step)} tells another past than the run had."
+            message = f"The request of {step_name(step)} gives a different history from the one the run had."
             yield reason_at(run, "past_contradicted", message, step)
             return
         before = call.history if call.response is not None else before

@@ -633,7 +633,7 @@ def _other_past(played: Played) -> str | None:
         return None
     if rewriting != Rewriting(made=(before.history.length,), cut=1):
         return None
-    return f"the request of step {step} tells the answer of step {before.step} otherwise than it was given"
+    return f"the request of step {step} gives the answer of step {before.step} differently from the step itself"
 
 
 _NO_REQUESTS = "the requests to the model were not recorded"

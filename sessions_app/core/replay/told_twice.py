@@ -39,35 +39,35 @@ def results_told_otherwise(run: Run) -> str | None:
     for step, _ in run.tool_calls:
         result = step.extra.get("result_told")
         if isinstance(result, str):
-            return f"the span of {step_name(step)} tells the result {result}"
+            return f"the span of {step_name(step)} gives the result {result}"
     return None
 
 
 def messages_told_otherwise(run: Run) -> str | None:
     """The first call whose request or answer is told twice: by one span, or by two."""
     step = next((step for step, _ in main_models(run) if "messages_told" in step.extra), None)
-    return f"the messages of {step_name(step)} are told in two ways" if step is not None else None
+    return f"the messages of {step_name(step)} are given in two ways" if step is not None else None
 
 
 def settings_told_otherwise(run: Run) -> str | None:
     """The first call whose span tells one of its settings twice, or agent whose span tells one otherwise."""
     step = next((step for step, _ in main_models(run) if "settings_told" in step.extra), None)
     if step is not None:
-        return f"the span of {step_name(step)} tells its settings in two ways"
+        return f"the span of {step_name(step)} gives its settings in two ways"
     place = _first_place(run, "settings_told")
-    return None if place is None else f"{place} tells a setting otherwise than the call of a model in it"
+    return None if place is None else f"{place} gives a setting differently from the model call in it"
 
 
 def instructions_told_otherwise(run: Run) -> str | None:
     """The first agent whose span tells other instructions than its first request."""
     place = _first_place(run, "instructions_told")
-    return None if place is None else f"{place} tells other instructions than the first request in it"
+    return None if place is None else f"{place} gives different instructions from the first request in it"
 
 
 def conversation_told_otherwise(run: Run) -> str | None:
     """The first span around calls of models that has its own copy of the conversation, and another one."""
     place = _first_place(run, "conversation_told")
-    return None if place is None else f"{place} tells the conversation otherwise than the requests and answers in it"
+    return None if place is None else f"{place} gives the conversation differently from the requests and answers in it"
 
 
 def input_told_otherwise(run: Run) -> str | None:
@@ -81,14 +81,14 @@ def input_told_otherwise(run: Run) -> str | None:
     if asked.strip() in prompt:
         return None
     is_about_it = 2 * len(words & known) >= len(words | known) > 0
-    return f"the input of the run {'tells the prompt otherwise' if is_about_it else 'is not in its first request'}"
+    return f"the input of the run {'gives the prompt differently' if is_about_it else 'is not in its first request'}"
 
 
 def state_told_otherwise(run: Run) -> str | None:
     """The first node of a graph whose state has a message that no call has."""
     place = _first_place(run, "state_told")
     unplayed = "" if place == OWN_SPAN else ", which was not played,"
-    return None if place is None else f"{place}{unplayed} has a message that no call tells"
+    return None if place is None else f"{place}{unplayed} has a message that no call has"
 
 
 def outcome_told_otherwise(run: Run) -> str | None:
@@ -104,13 +104,13 @@ def outcome_told_otherwise(run: Run) -> str | None:
 def error_told_otherwise(run: Run) -> str | None:
     """The first span of a run that failed which tells its error twice."""
     place = _first_place(run, "error_told")
-    return None if place is None else f"{place} tells its error in two ways"
+    return None if place is None else f"{place} gives its error in two ways"
 
 
 _OF_OUTCOMES = {
     "failed_around": "ended with an error, and the run did not",
-    "output_told": "tells another output",
-    "input_told": "tells another input",
+    "output_told": "gives a different output",
+    "input_told": "gives a different input",
 }
 
 
@@ -145,7 +145,7 @@ def past_told_otherwise(run: Run) -> str | None:
     step = next((step for step, _ in main_models(run) if "past_told" in step.extra), None)
     if step is None:
         return None
-    return f"the request of {step_name(step)} tells {step.extra['past_told']} otherwise than the one before it"
+    return f"the request of {step_name(step)} gives {step.extra['past_told']} differently from the one before it"
 
 
 def tools_told_otherwise(run: Run) -> str | None:
@@ -155,11 +155,11 @@ def tools_told_otherwise(run: Run) -> str | None:
         return f"the span of {step_name(step)} defines a tool in two ways"
     tool = next((step for step, _ in run.tool_calls if "defined" in step.extra), None)
     if tool is not None:
-        return f"the span of {step_name(tool)} defines its tool otherwise than the request before it"
+        return f"the span of {step_name(tool)} defines its tool differently from the request before it"
     respelled = next((step for step, _ in main_models(run) if "respelled_tool" in step.extra), None)
     if respelled is not None:
         name = respelled.extra["respelled_tool"]
-        return f"{step_name(respelled)} defines {name} with other fields than the requests before it"
+        return f"{step_name(respelled)} defines {name} with different fields from the requests before it"
     doubled = _doubled(run)
     if doubled is not None:
         name, step = doubled
@@ -169,11 +169,11 @@ def tools_told_otherwise(run: Run) -> str | None:
     changed = _redefined(run)
     if changed is not None:
         name, step = changed
-        return f"{step_name(step)} defines {name} otherwise than the requests before it, and was {TAKEN}"
+        return f"{step_name(step)} defines {name} differently from the requests before it, and was {TAKEN}"
     step = _offering_others(run)
     if step is None:
         return None
-    return f"{step_name(step)} offers other tools than the request before it, and was {TAKEN}"
+    return f"{step_name(step)} offers different tools from the request before it, and was {TAKEN}"
 
 
 def _told_in_two_places(run: Run) -> str | None:
@@ -267,13 +267,13 @@ def arguments_told_otherwise(run: Run) -> str | None:
     for step, call in () if is_told(run) else run.tool_calls:
         given = call.arguments.parsed if call.arguments is not None else None
         if "ran_with" in step.extra and not _are_told(given, parsed(step.extra["ran_with"])):
-            return f"the span of {step_name(step)} tells of other arguments than the model gave"
+            return f"the span of {step_name(step)} gives different arguments from the model's"
         if "arguments_told" in step.extra:
-            return f"the span of {step_name(step)} tells its arguments in two ways"
+            return f"the span of {step_name(step)} gives its arguments in two ways"
         if "named_tool" in step.extra:
             return f"the span of {step_name(step)} names the tool {step.extra['named_tool']}"
         if "named_call" in step.extra:
-            return f"the span of {step_name(step)} names another call than the model made"
+            return f"the span of {step_name(step)} names a different call from the model's"
     return None
 
 
