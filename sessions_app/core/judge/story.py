@@ -35,14 +35,15 @@ from sessions_app.core.run import (
 def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
     """How long, the call made most often, how it ended, and where to look first."""
     anomalies = list(anomalies)
-    odd, failures = first_odd_step(anomalies), _failures_in_words(run)
+    odd, (failures, healed) = first_odd_step(anomalies), _failures_in_words(run)
     parts = [
         count(len(counted_steps(run)), "step"),
         _calls_in_words(run, odd),
         _end_in_words(run),
         failures,
+        healed,
         None if odd is None or failures == f"step {odd} failed" else f"{ODD_AT}{odd}",
-        None if odd is not None or failures else _doubt_in_words(anomalies),
+        None if odd is not None or failures or healed else _doubt_in_words(anomalies),
     ]
     return " · ".join(part for part in parts if part)
 
@@ -94,18 +95,21 @@ def _running_in_words(run: Run) -> str:
     return f"still running, waiting for {join_words(list(awaited)[:_NAMED])}" if awaited else "still running"
 
 
-def _failures_in_words(run: Run) -> str | None:
-    """Each step that failed, whatever came later; the error that ended the run is told already."""
+def _failures_in_words(run: Run) -> tuple[str | None, str | None]:
+    """Each step that failed, whatever came later, and apart from them those that were made again with success; the
+    error that ended the run is told already."""
     refused = _refused(run)
     by_number = failed_steps(run) | refused
     failed = [by_number[at] for at in sorted(by_number) if not isinstance(by_number[at].call, OtherCall)]
     if run.status == "error" and failed and failed[-1] is run.steps[-1]:
         failed.pop()
-    if not failed:
-        return None
     open_ones = {step.index for step, _ in unhealed(run)} | _never_accepted(run, refused)
-    healed = all(isinstance(step.call, ToolCall) and step.index not in open_ones for step in failed)
-    return f"{_numbered(failed)} failed{', then succeeded on retry' if healed else ''}"
+    healed = [step for step in failed if isinstance(step.call, ToolCall) and step.index not in open_ones]
+    rest = [step for step in failed if not isinstance(step.call, ToolCall) or step.index in open_ones]
+    return (
+        f"{_numbered(rest)} failed" if rest else None,
+        f"{_numbered(healed)} failed, then succeeded on retry" if healed else None,
+    )
 
 
 def _refused(run: Run) -> dict[int, Step]:

@@ -39,18 +39,25 @@ def words_of(output: Payload | None) -> str:
 
 
 _OWNING_UP = re.compile(
-    r"(?<!\w)(could not|couldn't|cannot|was not able|were not able|not possible|unsuccessful|unavailable|went wrong"
+    r"(?<!\w)(?:could not|couldn't|cannot|was not able|were not able|not possible|unsuccessful|unavailable|went wrong"
     r"|did not work|didn't work|no luck|timed out|try again|unfortunately|apologi[sz]e|regret"
-    r"|leider|konnten? nicht|nicht möglich|désolé|malheureusement|n'\w+ pas pu|impossible de|lo siento"
-    r"|no (?:se )?pud\w+|no fue posible|não consegui|não foi possível"
-    r"|(?<!0 )(?:fehlgeschlagen|gescheitert|échou\w+|fall(?:ó|aron|ado|ada)|falh(?:ou|aram|ado))"
-    r"|申し訳|できませんでした|失敗|抱歉|无法|失败)"
+    r"|leider|konnten?(?: \w+){0,4}? nicht|nicht möglich|désolée?s?|malheureusement|n'\w+ pas pu|impossible de|lo siento"
+    r"|no (?:se )?(?:le )?pud\w+|no fue posible|não consegui|não foi possível"
+    r"|(?<!0 )(?:fehlgeschlagen|gescheitert|échou\w+|fall(?:ó|aron|ado|ada)|falh(?:ou|aram|ado)))"
+    r"|申し訳|(?:でき|出来)ません|できなかった|失敗|抱歉|无法|失败|未能"
 )
-"""How people are told that something failed."""
+"""How people are told that something failed; Japanese and Chinese have no space before a word."""
 
 
 def owns_up(output: Payload | None) -> bool:
-    return _OWNING_UP.search(plain(words_of(output))) is not None
+    return owns_up_in(plain(words_of(output)))
+
+
+def owns_up_in(text: str) -> bool:
+    return _OWNING_UP.search(text) is not None
+
+
+REFUSAL = re.compile(r"(?<!\w)(?<!no )(?<!not )(?<!0 )(?<!none )(?:rejected|declined|denied|refused|turned down)(?!\w)")
 
 
 SAYS_NOTHING = re.compile(

@@ -183,7 +183,8 @@ RULES: dict[str, str] = {
     "other_identity": "A tool was called for a user or tenant that is neither the run's nor named in a question.",
     "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
     "call_failed": "A call failed and was never repeated with success; the answer says so. "
-    "A note if only part of a batch failed, or if the rules do not know the language of the answer.",
+    "A note if only part of a batch failed, if the answer names what was turned down, "
+    "or if the rules do not know the language of the answer.",
     "error_swallowed": "A call failed and was never repeated with success, and the answer does not say so.",
     "model_changed": "The agent's loop switched to another model.",
     "other_model_answered": "The model that answered is not the one that was requested.",

@@ -6,16 +6,19 @@ import re
 from collections import defaultdict
 
 from sessions_app.core.judge.anomalies.absences import is_made_later, tells_of_absence
-from sessions_app.core.judge.anomalies.answer_words import plain
+from sessions_app.core.judge.anomalies.answer_words import plain, question_of
+from sessions_app.core.judge.anomalies.fallbacks import is_done_by_another
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.override_flags import without_overrides
 from sessions_app.core.judge.anomalies.refused_steps import came_to_nothing
+from sessions_app.core.judge.anomalies.told_failures import is_set_apart
 from sessions_app.core.judge.reading import (
     ended_in_error,
     is_number,
     object_of,
     own_tools,
     status_code,
+    text_of,
     value_of,
 )
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -121,17 +124,40 @@ def _is_told_absence(run: Run, step: Step) -> bool:
     call = step.call
     return (
         isinstance(call, ToolCall)
-        and looks_up(step, call)
-        and status_code(step) in (None, 404)
-        and (status_code(step) == 404 or "not found" in plain(told_failure(step, call) or "").replace("_", " "))
-        and (tells_of_absence(run, call) or is_made_later(run, step, call))
+        and (looks_up(step, call) or _was_got(step))
+        and _is_absent(step, call)
+        and (
+            tells_of_absence(run, call)
+            or is_made_later(run, step, call)
+            or _ABSENT.search(plain(f"{question_of(run)}\n{run.instructions or ''}")) is not None
+            or is_set_apart(run, step, call)
+        )
     )
+
+
+def _was_got(step: Step) -> bool:
+    return step.http is not None and (step.http.method or "").upper() in ("GET", "HEAD")
+
+
+_ABSENT = re.compile(r"(?<![\w.,])404(?![\w.,]*\d)")
+"""Whoever speaks of it beforehand takes it for an answer."""
+
+
+def _is_absent(step: Step, call: ToolCall) -> bool:
+    """Not there, which is an answer to who asks for it."""
+    if status_code(step) is not None:
+        return status_code(step) == 404
+    said = told_failure(step, call) or (step.error.message if step.error else "") or text_of(call.result) or ""
+    return "not found" in plain(said[:_SAID]).replace("_", " ")
+
+
+_SAID = 300
 
 
 @once_each
 def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
     """Calls that failed, and that nobody made again with success: with the same arguments but for an override, or with
-    any where the tool had said that these would not do."""
+    any where the tool had said that these would not do, or by another tool that looks up the same."""
     failed: dict[tuple[str, bytes | None], list[tuple[Step, ToolCall]]] = defaultdict(list)
     every = failed_steps(run)
     for step, call in own_tools(run) if every else ():
@@ -142,7 +168,8 @@ def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
         elif call.outcome != "retried":
             for arguments in (None, without_overrides(call)):
                 failed.pop((call.tool_name, arguments), None)
-    return sorted((pair for pairs in failed.values() for pair in pairs), key=lambda pair: pair[0].index)
+    left = (pair for pairs in failed.values() for pair in pairs if not is_done_by_another(run, *pair))
+    return sorted(left, key=lambda pair: pair[0].index)
 
 
 def _is_asked_again(step: Step, call: ToolCall) -> bool:

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
-from sessions_app.core.judge.anomalies.answer_words import error_words_in, owns_up, plain, words_of
+from sessions_app.core.judge.anomalies.answer_words import REFUSAL, error_words_in, owns_up, plain, words_of
 from sessions_app.core.judge.anomalies.failures import failed_count, has_failed, told_failure, unhealed
 from sessions_app.core.judge.anomalies.languages import answers_in_a_known_language
+from sessions_app.core.judge.anomalies.told_failures import is_told_of_batch
 from sessions_app.core.judge.reading import (
     ended_in_error,
     has_answer,
     http_words,
     status_code,
+    text_of,
 )
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, Step, ToolCall
@@ -21,10 +23,14 @@ from sessions_app.core.run import Run, Step, ToolCall
 
 def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A call failed, and nobody made it again with success; swallowed where the answer does not speak of a failure. A
-    note where the language of the answer is not known, or where it tells of those of a batch that failed."""
+    note where the language of the answer is not known, or where it tells which one of a batch failed, or how many did."""
     if not has_answer(run):
         return  # which is said already
-    is_said = bool(error_words_in(run.output, rules)) or owns_up(run.output) or _tells_of_refusal(run.output)
+    is_said = (
+        bool(error_words_in(run.output, rules))
+        or owns_up(run.output)
+        or REFUSAL.search(plain(words_of(run.output))) is not None
+    )
     failed: dict[str, list[tuple[Step, ToolCall]]] = {}
     for step, call in (pair for pair in unhealed(run) if has_failed(pair[0])):
         failed.setdefault(call.tool_name, []).append((step, call))
@@ -32,6 +38,9 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
         steps, said = tuple(step.index for step, _ in pairs), f"{name} {_failure_in_words(*pairs[0])}"
         if not answers_in_a_known_language(run):
             yield Anomaly(code="call_failed", message=said, steps=steps, level="info")
+        elif all(is_told_of_batch(run, step, call, _reason(step, call)) for step, call in pairs[:_MOST]):
+            message = f"{said}, as the answer says"
+            yield Anomaly(code="call_failed", message=message, steps=steps, level="info")
         elif is_said or any(_is_named(step, call, run.output) for step, call in pairs):
             level: Level = "info" if all(_failed_in_part(step, call) for step, call in pairs) else "warning"
             yield Anomaly(code="call_failed", message=said, steps=steps, level=level)
@@ -40,18 +49,22 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
             yield Anomaly(code="error_swallowed", message=message, steps=steps)
 
 
+_MOST = 50
+"""Calls of one tool, as each is held against each sentence."""
+
+
+def _reason(step: Step, call: ToolCall) -> str:
+    """What was said of the failure: by the error, or by the answer in its place."""
+    said = (step.error.message if step.error else None) or told_failure(step, call)
+    return said or (text_of(call.result) or "")[:_REASON]
+
+
+_REASON = 300
+
+
 def _failed_in_part(step: Step, call: ToolCall) -> bool:
     words = None if ended_in_error(step) else told_failure(step, call)
     return words is not None and words == failed_count(step, call)
-
-
-_REFUSAL = re.compile(
-    r"(?<!\w)(?<!no )(?<!not )(?<!0 )(?<!none )(?:rejected|declined|denied|refused|turned down)(?!\w)"
-)
-
-
-def _tells_of_refusal(output: Payload | None) -> bool:
-    return _REFUSAL.search(plain(words_of(output))) is not None
 
 
 def _failure_in_words(step: Step, call: ToolCall) -> str:

@@ -8,7 +8,7 @@ from sessions_app.core.run import Step, ToolCall
 
 _READS = re.compile(
     r"(?:get|list|find|search|look_?up|read|fetch|check|query|show|describe|track|view|poll|wait|await|watch|monitor|count)(?:_|[A-Z]|$)"
-    r"|\w*(?:status|stats|statistics|metrics)$"
+    r"|\w*(?:status|stats|statistics|metrics)$|\w+_(?:lookup|search|query|whois)$|whois"
 )
 
 

@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.told_states import says_not_done, says_refused
-from sessions_app.core.judge.reading import object_of, text_of
+from sessions_app.core.judge.reading import leaves, object_of, text_of, value_of
 from sessions_app.core.run import Step, ToolCall
 
 
@@ -48,8 +48,30 @@ _EXITED = re.compile(
 
 def _exited(call: ToolCall) -> bool:
     """With another code than 0, in the first or in the last lines."""
+    if _found_no_match(call):
+        return False
     told = object_of(call.result)
     if told:
         return any(isinstance(code := told.get(key), int) and code != 0 for key in _CODES)
     text = text_of(call.result) or ""
     return any(_EXITED.search(part) for part in {text[:_LINE], text[-_LINE:]})
+
+
+_COMPARES = re.compile(
+    r"(?:^|[;&|(]\s*|\s)(?:(?:git\s+)?(?:e|f|z|rip)?grep|rg|ag|ack|pgrep|git\s+diff|diff|cmp|test|\[)\s"
+)
+_SILENT_EXIT = re.compile(
+    r"\W*(?:\(?no output\)?)?\W*(?:process )?exit(?:ed)?(?: with)?(?: code| status)?\s*[:= ]\s*1\W*", re.IGNORECASE
+)
+
+
+def _found_no_match(call: ToolCall) -> bool:
+    """`grep` and its like exit with 1 where nothing matches, and say nothing then; a fault has words or another code."""
+    commands = [item for _, item in leaves(value_of(call.arguments)) if isinstance(item, str)]
+    if not any(_COMPARES.search(each[:_LINE]) for each in commands):
+        return False
+    told = object_of(call.result)
+    if not told:
+        return _SILENT_EXIT.fullmatch((text_of(call.result) or "")[:_LINE]) is not None
+    codes = [told[key] for key in _CODES if key in told]
+    return codes == [1] and not any(isinstance(item, str) and item.strip() for item in told.values())

@@ -15,7 +15,7 @@ from sessions_app.core.judge.anomalies.cut_json import answer_texts, is_cut_json
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.nothing_found import is_empty_answer
 from sessions_app.core.judge.anomalies.refused_steps import says_error
-from sessions_app.core.judge.anomalies.told_states import is_unfinished, told_states
+from sessions_app.core.judge.anomalies.told_states import tells_unfinished
 from sessions_app.core.judge.anomalies.waits import only_waits, waited_between
 from sessions_app.core.judge.reading import (
     TIMES,
@@ -186,7 +186,7 @@ def _is_polled(run: Run, made: list[Made]) -> bool:
         return False
     calls, waited = [call for _, call in went_well], waited_between(run, [step.index for step, _ in went_well])
     if all(looks_up(step, call) for step, call in went_well):
-        return waited or _has_changed(calls) or all(map(_is_open, calls[:-1]))
+        return waited or _has_changed(calls) or all(map(tells_unfinished, calls[:-1]))
     is_asked_again = _has_changed(calls) or (waited and all(map(is_empty_answer, calls)))
     return is_asked_again and not _makes_something(went_well)
 
@@ -197,10 +197,6 @@ def _is_cut(step: Step, call: ToolCall) -> bool:
 
 def _has_changed(calls: list[ToolCall]) -> bool:
     return len({call.result.content for call in calls if call.result}) > 1
-
-
-def _is_open(call: ToolCall) -> bool:
-    return any(map(is_unfinished, told_states(call)))
 
 
 def _makes_something(calls: list[tuple[Step, ToolCall]]) -> bool:

@@ -12,7 +12,9 @@ from sessions_app.core.run import ToolCall
 STATE_KEYS = frozenset({"status", "state", "decision", "result", "outcome", "verdict", "approval"})
 REFUSED = frozenset({"rejected", "declined", "denied", "refused", "disapproved", "not_approved"})
 _GRANTED = frozenset({"approved", "accepted", "authorized", "authorised", "granted", "allowed", "permitted"})
-_WAITING = frozenset({"pending", "queued", "waiting", "processing", "in_progress", "in progress"})
+_WAITING = frozenset(
+    {"pending", "queued", "waiting", "processing", "in_progress", "in progress", "in-progress", "progressing"}
+)
 
 
 def told_states(call: ToolCall) -> Iterator[str]:
@@ -74,3 +76,35 @@ def is_waiting(state: str) -> bool:
 def is_unfinished(state: str) -> bool:
     """What runs may be as it is meant to be, as a server."""
     return is_waiting(state) or state == "running"
+
+
+_LINE = 300
+"""Characters; more than that is a document."""
+_OPEN = re.compile(
+    r"(?<!\w)(?:running|pending|queued|waiting|processing|progressing|in progress|unfinished|incomplete|still|not yet"
+    r"|läuft|wartet|ausstehend|en cours|en attente|en curso|pendientes?|em andamento|pendentes?)(?!\w)"
+    r"|実行中|処理中|待機中|进行中|处理中|等待|(?<![\d.,])\d{1,2}(?:[.,]\d+)? ?%"
+)
+_OVER = re.compile(
+    r"(?<!\w)(?:completed?|done|finished|succeeded|success|ready|100 ?%|fertig|abgeschlossen|terminée?s?|listo|conclu\w+)"
+    r"(?!\w)|完了|完成"
+)
+_OF = re.compile(r"(?<![\w.,/-])(\d{1,6}) ?(?:of|out of|/|von|sur|de|af|av|van|di) ?(\d{1,6})(?![\w.,/-]*\d)")
+
+
+def parts_done(call: ToolCall) -> tuple[int, int] | None:
+    """How many of how many a line of text says that are there, as in `3 of 5 replicas are available`."""
+    told = value_of(call.result)
+    found = _OF.findall(told.lower()) if isinstance(told, str) and len(told) <= _LINE else []
+    return (int(found[0][0]), int(found[0][1])) if len(found) == 1 else None
+
+
+def tells_unfinished(call: ToolCall) -> bool:
+    """An answer that says of something that it is not over: by its state, or in a line of text."""
+    told = value_of(call.result)
+    if not isinstance(told, str):
+        return any(map(is_unfinished, told_states(call)))
+    said, parts = told.lower() if len(told) <= _LINE else "", parts_done(call)
+    if parts is not None:
+        return parts[0] < parts[1] and _OPEN.search(said) is not None
+    return _OPEN.search(said) is not None and _OVER.search(said) is None

@@ -12,7 +12,7 @@ from sessions_app.core.judge.anomalies.answer_words import SAYS_NOTHING, answer_
 from sessions_app.core.judge.anomalies.failures import failed_steps
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.repeats import ID
-from sessions_app.core.judge.anomalies.told_states import is_unfinished, told_states
+from sessions_app.core.judge.anomalies.told_states import tells_unfinished
 from sessions_app.core.judge.reading import argument_key, has_answer, leaves, own_tools, value_of
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, Step, ToolCall
@@ -70,7 +70,7 @@ def _jobs(run: Run) -> list[_Job]:
             name = next((value for value in values if begun_with.get(value)), None)
             if name is not None and call.result is not None:
                 same = call.tool_name, argument_key(call)
-                jobs[same] = _Job(name=name, look=step, is_open=_is_open(call))
+                jobs[same] = _Job(name=name, look=step, is_open=tells_unfinished(call))
                 for value in {name, *begun_with[name]}:
                     concerned[value][same] = None
         elif step.index not in failed:
@@ -112,12 +112,3 @@ _OPEN = re.compile(
     r"(?<!\w)(?:running|pending|queued|waiting|processing|in progress|unfinished|incomplete|still)(?!\w)"
     r"|(?<![\d.,])\d{1,2}(?:[.,]\d+)? ?%"
 )
-_OVER = re.compile(r"(?<!\w)(?:completed?|done|finished|succeeded|success|ready|100 ?%)(?!\w)")
-
-
-def _is_open(call: ToolCall) -> bool:
-    told = value_of(call.result)
-    if not isinstance(told, str):
-        return any(map(is_unfinished, told_states(call)))
-    said = plain(told[:_LINE])
-    return len(told) <= _LINE and _OPEN.search(said) is not None and _OVER.search(said) is None

@@ -1,0 +1,179 @@
+"""Failures that the answer tells of, that another tool made good, or that are answers, each beside one that is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
+from sessions_app.core.run import Run
+from tests.core.test_trouble_in_the_middle import call, conversation, told
+
+
+def levels(run: Run) -> list[tuple[str, str]]:
+    found = [each for each in find_anomalies(run) if each.code in ("call_failed", "error_swallowed")]
+    return [(each.code, each.level) for each in found]
+
+
+TOLD, WARNED, SWALLOWED = [[("call_failed", "info")], [("call_failed", "warning")], [("error_swallowed", "warning")]]
+
+
+# --- one of a batch ----------------------------------------------------------------------------
+
+
+def batch(answer: str, reason: str, names: tuple[str, ...], bad: str, tool: str = "handle") -> Run:
+    calls = [
+        call(tool, {"item": name}, error={"type": "ToolFailed", "message": reason})
+        if name == bad
+        else call(tool, {"item": name}, "OK")
+        for name in names
+    ]
+    return conversation("Handle them all and report.", calls, answer)
+
+
+ROOMS, LETTERS = ("T-1", "T-2", "T-3", "T-4"), ("L-71", "L-72", "L-73")
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (batch("Den Termin T-3 konnte ich nicht verschieben.", "Raum belegt", ROOMS, "T-3"), TOLD),
+        (batch("三件を変更しました。T-3は変更できませんでした。", "Raum belegt", ROOMS, "T-3"), TOLD),
+        (batch("Two letters are out. L-72 lacks a postal code.", "missing postal code", LETTERS, "L-72"), TOLD),
+        (batch("Zwei sind raus. Bei L-72 fehlt die Postleitzahl.", "postal code", LETTERS, "L-72"), TOLD),
+        (batch("Envoyées, sauf la L-72, refusée.", "adresse inconnue", LETTERS, "L-72"), TOLD),
+        (batch("L-72 could not be sent (503).", "503 Service Unavailable", LETTERS, "L-72"), WARNED),
+        (batch("I could not send one of them.", "missing postal code", LETTERS, "L-72"), WARNED),
+        (batch("L-71, L-72 and L-73 are out.", "missing postal code", LETTERS, "L-72"), SWALLOWED),
+        (batch("Alle vier Termine sind verschoben.", "Raum belegt", ROOMS, "T-3"), SWALLOWED),
+        (batch("L-72 is cancelled.", "missing postal code", ("L-72",), "L-72"), SWALLOWED),
+    ],
+)
+def test_one_of_a_batch_that_the_answer_tells_of_is_a_note(run: Run, expected: list[tuple[str, str]]):
+    assert levels(run) == expected
+
+
+# --- lookups that found nobody -----------------------------------------------------------------
+
+
+def lookups(answer: str, *, asked: str = "Look them up.", tool: str = "crate_lookup", status: int = 404) -> Run:
+    calls = [
+        call(tool, {"name": name}, "404 Not Found", http={"status": status})
+        if name in ("tide", "moss")
+        else call(tool, {"name": name}, "known", http={"status": 200})
+        for name in ("tide", "rust", "moss", "fern")
+    ]
+    return conversation(asked, calls, answer)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lookups("Frei sind tide und moss. Vergeben sind rust und fern."),
+        lookups("空いているのは tide と moss です。\nrust と fern は使われています。"),
+        lookups("Done.", asked="Look them up; 404 says that a name is free."),
+        lookups("Libres: tide, moss.", tool="whois"),
+    ],
+)
+def test_a_lookup_that_found_nobody_is_an_answer_to_who_tells_them_apart(run: Run):
+    assert (levels(run), "failed" in told(run)) == ([], False)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lookups("I looked up tide, rust, moss and fern."),
+        lookups("Frei sind tide und moss. Vergeben sind rust und fern.", status=500),
+        lookups("I looked them up.", tool="register_crate"),
+    ],
+)
+def test_a_lookup_that_nobody_speaks_of_has_failed(run: Run):
+    assert "failed" in told(run)
+
+
+# --- another tool that did the same ------------------------------------------------------------
+
+
+def asked_twice(second: str, answer: str, *, first: str = "rates_ecb", got: Any = "1 EUR = 1.0873 USD") -> Run:
+    asked = {"pair": "EUR/USD"}
+    calls = [
+        call(first, asked, error={"type": "ToolFailed", "message": "connection refused"}),
+        call(second, asked, got),
+    ]
+    return conversation("What is the rate?", calls, answer)
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (asked_twice("rates_mirror", "Der Kurs ist 1.0873."), []),
+        (asked_twice("fetch_rates_backup", "レートは 1.0873 です。", first="fetch_rates"), []),
+        (asked_twice("searchCache", "It stands at 1.0873 dollars.", first="searchLive"), []),
+        (asked_twice("rates_mirror", "The rate has not moved much."), SWALLOWED),
+        (asked_twice("log_event", "The rate is 1.0873."), SWALLOWED),
+        (asked_twice("delete_user_b", "The user is deleted: 1.0873.", first="delete_user_a"), SWALLOWED),
+    ],
+)
+def test_what_another_tool_told_in_its_place_is_no_failure(run: Run, expected: list[tuple[str, str]]):
+    assert levels(run) == expected
+
+
+# --- commands that found nothing ---------------------------------------------------------------
+
+
+def command(line: str, result: Any) -> Run:
+    return conversation("Is it used?", [call("shell", {"command": line}, result)], "It is not used.")
+
+
+SILENT = {"exit_code": 1, "stdout": "", "stderr": ""}
+
+
+@pytest.mark.parametrize(
+    ("run", "is_failure"),
+    [
+        (command("grep -rn 'old_name' src/", SILENT), False),
+        (command("cd app && rg old_name", SILENT), False),
+        (command("git diff --quiet", "Exit code: 1"), False),
+        (command("grep -rn old_name src/", SILENT | {"exit_code": 2}), True),
+        (command("grep -rn old_name src/", SILENT | {"stderr": "grep: src/: No such file"}), True),
+        (command("make all", SILENT), True),
+        (command("python grep.py", SILENT), True),
+    ],
+)
+def test_a_search_that_exits_with_1_and_says_nothing_found_nothing(run: Run, is_failure: bool):
+    assert ("failed" in told(run)) is is_failure
+
+
+# --- what was healed ---------------------------------------------------------------------------
+
+
+def test_what_was_healed_is_told_apart_from_what_was_not():
+    failing = {"error": {"type": "ToolFailed", "message": "busy"}}
+    calls = [call("push", {"n": 1}, **failing), call("push", {"n": 1}, "OK"), call("pull", {"n": 2}, **failing)]
+    run = conversation("Sync.", calls, "Synced.")
+
+    assert told(run).endswith("answered · step 6 failed · step 2 failed, then succeeded on retry")
+
+
+# --- polls -------------------------------------------------------------------------------------
+
+
+def polled(answer: Any, times: int = 3, tool: str = "build_status") -> Run:
+    calls = [call(tool, {"build": 7}, answer) for _ in range(times)]
+    return conversation("Build it.", calls, "The build goes on.")
+
+
+@pytest.mark.parametrize(
+    ("run", "is_poll"),
+    [
+        (polled("Waiting: 3 of 5 nodes are ready."), True),
+        (polled("Noch 2 von 9, Job läuft."), True),
+        (polled({"state": "progressing", "available": 3}), True),
+        (polled("All 5 of 5 nodes are done."), False),
+        (polled("red"), False),
+        (polled("Waiting: 3 of 5 nodes are ready.", tool="start_build"), False),
+    ],
+)
+def test_a_poll_whose_answers_never_change_is_no_duplicate(run: Run, is_poll: bool):
+    assert ("duplicate_call" not in [each.code for each in find_anomalies(run)]) is is_poll
