@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from agents import function_tool
+from agents import function_tool, tool_output_guardrail
+from agents.tool_guardrails import ToolGuardrailFunctionOutput
 
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.verdict import judge
@@ -195,3 +196,76 @@ def test_a_tool_that_stands_twice_among_those_of_a_step_is_named(step: int):
         "state": "not_comparable",
         "reason": f"step {step} (scripted-1) has status twice among its tools",
     }
+
+
+# --- what the run was started with, and how it ended ---------------------------------------------
+
+PICTURE = "data:image/png;base64,AAAA"
+
+
+def _with_picture() -> Record:
+    content = [{"type": "input_text", "text": "Look."}, {"type": "input_image", "image_url": PICTURE}]
+    made = playing.agent([playing.says("A cat.")])
+    return playing.one_record(lambda: playing.run(made, [{"role": "user", "content": content}]))
+
+
+def _other_picture(record: Record) -> None:
+    record["input_items"][0]["content"][1]["image_url"] = PICTURE.replace("AAAA", "BBBB")
+
+
+def _other_media_type(record: Record) -> None:
+    record["input_items"][0]["content"][1]["image_url"] = PICTURE.replace("png", "jpeg")
+
+
+def _no_picture(record: Record) -> None:
+    del record["input_items"][0]["content"][1]
+
+
+def _no_items(record: Record) -> None:
+    record["input_items"] = []
+
+
+@pytest.mark.parametrize("change", [_other_picture, _other_media_type, _no_picture, _no_items])
+def test_items_that_lack_a_file_of_the_input_or_hold_another_are_named(change: Change):
+    record = _with_picture()
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+
+    change(record)
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("items_contradicted", 2)]
+
+
+def _refused() -> Record:
+    @tool_output_guardrail
+    def hides(data: Any) -> ToolGuardrailFunctionOutput:
+        return ToolGuardrailFunctionOutput.reject_content("Hidden.")
+
+    @function_tool(tool_output_guardrails=[hides])
+    async def status() -> str:
+        return "secret"
+
+    made = playing.agent([playing.calls("status", "{}", "c1")], [playing.says("Sorry.")], tools=[status])
+    return playing.one_record(lambda: playing.run(made))
+
+
+@pytest.mark.parametrize("change", [{"message": "Shown."}, {"type": "allow"}], ids=str)
+def test_a_guardrail_that_refused_in_other_words_than_the_model_was_told_is_named(change: Record):
+    record = _refused()
+    assert judge(parse_native(bytes_of(record))).verdict == "replayable"
+    assert replayed(bytes_of(record))[0].verdict == "reproduced"
+
+    record["tool_output_guardrails"][0]["behavior"] |= change
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("items_contradicted", 4)]
+
+
+def test_another_last_agent_than_the_one_of_the_last_answer_is_named():
+    record = _looked_up("fine")
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+
+    record["last_agent"] = "Nobody"
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("agent_contradicted", 4)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sessions_app.core.judge.reading import object_of, step_name
-from sessions_app.core.judge.reasons import Reason, reason_at
+from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps
 
 
@@ -26,6 +26,17 @@ def agent_gaps(run: Run) -> Iterator[Reason]:
             yield _reason(run, step, handoff, own, due)
             return
         agent, handoff = own, None
+
+
+def last_agent_gap(run: Run) -> Iterator[Reason]:
+    """The run says once more which agent it ended with; a handoff behind the last answer may have changed it."""
+    steps, said = main_steps(run), run.extra.get("last_agent")
+    last = max((at for at, step in enumerate(steps) if isinstance(step.call, ModelCall)), default=len(steps))
+    agents = [step.extra.get("agent") for step in steps[last : last + 1]]
+    known = [*agents, *(_target(step) for step in steps[last:] if _hands_over(step))]
+    if run.source_format == "native" and isinstance(said, str) and any(agents) and said not in known:
+        message = f"The run says that it ended with {said}; the agent of its last answer was {agents[0]}."
+        yield reason_at_end(run, "agent_contradicted", message)
 
 
 def _hands_over(step: Step) -> bool:

@@ -4,6 +4,7 @@ the text that the model was told. A replay goes by messages and steps, and would
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
@@ -25,6 +26,7 @@ def copy_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_other_input(run), 1)
         yield from islice(chain(_other_items(run), _other_number(run)), 1)
         yield from islice(_other_returns(run), 1)
+        yield from islice(_other_guardrails(run), 1)
 
 
 # --- items -------------------------------------------------------------------------------------
@@ -40,14 +42,54 @@ def _other_input(run: Run) -> Iterator[Reason]:
         if isinstance(item, dict) and not said.issuperset(_words(item.get("output", item.get("content")))):
             message = f"The run's input_items[{position}] says something else than its first request."
             yield reason_at_end(run, "items_contradicted", message)
+    if isinstance(items, list) and _lacks_input(run, items):
+        yield reason_at_end(run, "items_contradicted", "The run's input_items lack something that its input holds.")
+
+
+def _lacks_input(run: Run, items: list[JsonValue]) -> bool:
+    """The input is the newest prompt among the items, or all of them."""
+    rows = [item for item in items if isinstance(item, dict)]
+    if run.input is None or run.deferred is not None or len(rows) < len(items):
+        return False
+    given = run.input.value
+    if same_json(given, items):
+        return False
+    prompt: JsonValue = next((row.get("content") for row in reversed(rows) if row.get("role") == "user"), [])
+    return len(_pieces(prompt)) != len(_pieces(given))
+
+
+def _pieces(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [content]
 
 
 def _words(content: JsonValue) -> Iterator[str]:
-    """The texts of an item, or of a message's part."""
-    for piece in content if isinstance(content, list) else [content]:
-        text = piece.get("text", piece.get("refusal")) if isinstance(piece, dict) else piece
-        if isinstance(text, str):
-            yield text
+    """The texts and files of an item, or of a message's part."""
+    for piece in _pieces(content):
+        said = _said_by(piece) if isinstance(piece, dict) else piece
+        if isinstance(said, str):
+            yield said
+
+
+def _said_by(piece: JsonObject) -> JsonValue:
+    """A text, or a file as a link: the recorder takes those apart that hold the file itself."""
+    audio = piece.get("input_audio")
+    if isinstance(audio, dict):
+        return _link(f"audio/{audio.get('format')}", audio.get("data"))
+    if piece.get("kind") == "binary":
+        return _link(piece.get("media_type"), piece.get("data"))
+    name = next((name for name in (*_TEXTS, *_LINKS) if isinstance(piece.get(name), str)), None)
+    if name is None:
+        return None
+    return piece[name] if name in _TEXTS else _PARAMETERS.sub(r"\1;base64,", piece[name])
+
+
+_TEXTS = ("text", "refusal")
+_LINKS = ("image_url", "file_url", "file_data", "file_id", "url")
+_PARAMETERS = re.compile(r"^(data:[^;,]+)[^,]*;base64,")
+
+
+def _link(media_type: JsonValue, data: JsonValue) -> str:
+    return f"data:{media_type};base64,{data}"
 
 
 def _other_items(run: Run) -> Iterator[Reason]:
@@ -158,6 +200,26 @@ def _is_known(known: Mapping[str, list[JsonValue]], raw: JsonObject, said: JsonV
 
 
 # --- what tools returned -----------------------------------------------------------------------
+
+
+def _other_guardrails(run: Run) -> Iterator[Reason]:
+    """The words with which a guardrail refuses a call, or what it gave, are the answer that the model is told."""
+    told = {call.result.as_text() for _, call in run.tool_calls if call.result is not None}
+    for place, behavior in _behaviors(run) if run.status == "ok" else ():
+        said = behavior.get("message")
+        if isinstance(said, str) and (said not in told or behavior.get("type") != "reject_content"):
+            message = f"The run's {place} says something else than the model was told."
+            yield reason_at_end(run, "items_contradicted", message)
+
+
+def _behaviors(run: Run) -> Iterator[tuple[str, JsonObject]]:
+    """What each guardrail of a tool decided, and where that stands."""
+    for field in ("tool_input_guardrails", "tool_output_guardrails"):
+        rows = run.extra.get(field)
+        for position, row in enumerate(rows if isinstance(rows, list) else ()):
+            behavior = row.get("behavior") if isinstance(row, dict) else None
+            if isinstance(behavior, dict):
+                yield f"{field}[{position}]", behavior
 
 
 def _other_returns(run: Run) -> Iterator[Reason]:
