@@ -10,13 +10,19 @@ from typing import Any
 
 import pytest
 from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ToolCallPart
 
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from tests.agents.test_odd_fields import Record, reproduces, small_record
 from tests.recorder.playing import last_record, recorded
-from tests.recorder.rare_agents import hidden_tool_that_a_search_of_the_team_finds, result_from_outside_with_a_prompt
+from tests.recorder.rare_agents import (
+    answered_from_outside_while_it_runs,
+    hidden_tool_that_a_search_of_the_team_finds,
+    result_from_outside_with_a_prompt,
+)
 from tests.recorder.replaying import assert_promise_kept, replayed
 from tests.recorder.scenarios import (
     Play,
@@ -226,3 +232,86 @@ def test_a_tool_that_asked_for_another_try_gave_nothing_beside_that(name: str):
     record["steps"][1][name] = ["more"]
 
     assert judged(record) == ("call_contradicted", 1)
+
+
+@pytest.mark.parametrize("given", ['{"order_id": "ORD-1"}', {"order_id": "ORD-1"}])
+def test_arguments_that_a_step_writes_otherwise_than_the_model_did_are_judged(given: Any):
+    record = json.loads(last_record(Scenario(lambda: _asking(given)), "run"))
+    assert record["steps"][1]["arguments"] == given
+    assert reproduces(record)
+
+    record["steps"][1]["arguments"] = '{"order_id":  "ORD-1"}'
+
+    assert judged(record) == ("spelling_contradicted", 1)
+
+
+@pytest.mark.parametrize("said", ["", None, "{ }"])
+def test_no_arguments_are_written_as_the_model_wrote_them(said: str | None):
+    record = json.loads(last_record(Scenario(lambda: _asking("{}")), "run"))
+    assert reproduces(record)
+    record["steps"][1]["arguments"] = said
+
+    assert judged(record) == ("spelling_contradicted", 1)
+
+
+def _asking(arguments: Any) -> Play:
+    agent = support_agent(says(ToolCallPart("look", arguments, "a")), says("Fine."))
+
+    @agent.tool_plain
+    def look(order_id: str = "") -> str:
+        return "nothing"
+
+    return Play(agent, "Where?")
+
+
+def _failing() -> Play:
+    agent = support_agent(says(call("pay", {}, "a")), says("It failed."))
+
+    @agent.tool_plain
+    def pay() -> str:
+        raise ToolFailed("No money left.")
+
+    return Play(agent, "Pay")
+
+
+@pytest.mark.parametrize("field", ["message", "type"])
+def test_the_error_of_a_tool_that_failed_says_what_the_model_was_told(field: str):
+    record = json.loads(last_record(Scenario(_failing), "run"))
+    assert reproduces(record)
+    assert record["steps"][1]["error"] == {"type": "ToolFailedError", "message": record["steps"][1]["result"]}
+
+    record["steps"][1]["error"][field] = "Other"
+
+    assert judged(record) == ("answer_contradicted", 1)
+
+
+def test_tools_that_the_parameters_alone_hold_are_not_called_proven():
+    record = json.loads(last_record(Scenario(one_tool), "run"))
+    del record["steps"][0]["tools"]
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert (result.verdict, result.facts["proof"]["parameters"]["state"]) == ("reproduced", "not_comparable")
+    assert "lack lookup_order, which its parameters have" in result.facts["proof"]["parameters"]["reason"]
+
+
+def test_a_call_that_a_run_was_resumed_with_is_no_output_where_its_tool_is_none():
+    record: Record = json.loads(recorded(result_from_outside_with_a_prompt())[-1])
+    step = next(step for step in record["steps"] if step["kind"] == "tool")
+    assert "parent" not in step
+
+    step["is_output"] = True
+
+    assert judged(record) == ("call_contradicted", None)
+
+
+@pytest.mark.parametrize("outcome", ["deferred", "unapproved"])
+def test_a_call_that_still_waits_has_no_answer_from_outside(outcome: str):
+    record: Record = json.loads(recorded(answered_from_outside_while_it_runs())[-1])
+    place = next(at for at, step in enumerate(record["steps"]) if "waited_for" in step)
+    assert reproduces(record)
+
+    record["steps"][place]["outcome"] = outcome
+    del record["steps"][place]["waited_for"]
+
+    assert judged(record) == ("answer_contradicted", place)

@@ -35,7 +35,7 @@ from sessions_app.core.replay.fixture_book import FixtureBook, RefusedOutput
 from sessions_app.core.replay.outputs import hides_output_tools, typed_output
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
 from sessions_app.core.replay.request_form import instructions_in
-from sessions_app.core.run import SPANS
+from sessions_app.core.run import SPANS, WAITING
 
 
 class Observer(AbstractCapability[None]):
@@ -156,8 +156,10 @@ class Observer(AbstractCapability[None]):
         return results if results.approvals or results.calls else None
 
     async def _given_outside(self, call: ToolCallPart) -> Any:
+        """A recording of it that still waits holds no answer."""
+        given = call.tool_name, call.tool_call_id, call.args_as_dict()
         try:
-            return await give_recorded(self._stage, call.tool_name, call.tool_call_id, call.args_as_dict())
+            return await give_recorded(self._stage, *given, is_refused=lambda found: found.call.outcome in WAITING)
         except (ToolFailed, ModelRetry) as said:
             return said
 

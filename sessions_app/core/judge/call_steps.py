@@ -32,6 +32,7 @@ from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.run import (
+    EXCHANGES,
     OPENAI_AGENTS,
     OUTPUT_PROCESSED,
     PYDANTIC_AI,
@@ -96,6 +97,9 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
             elif len(parts) == 1 and _is_respelled(run, answer, call.arguments, parts[0]):
                 message = f"The arguments of {step_name(step)} spell a number otherwise than the model did."
                 yield reason_at(run, "spelling_contradicted", message, step)
+            elif len(parts) == 1 and _are_written_otherwise(run, call.arguments, parts[0]):
+                message = f"The arguments of {step_name(step)} are written otherwise than the model wrote them."
+                yield reason_at(run, "spelling_contradicted", message, step)
 
 
 def _calls_told_twice(run: Run) -> Iterator[Reason]:
@@ -113,6 +117,15 @@ def _is_respelled(run: Run, answer: int | None, arguments: Payload, part: JsonOb
     asking = run.steps[answer - 1].call if answer and run.source_format == "native" else None
     response = asking.response if isinstance(asking, ModelCall) else None
     return response is not None and is_respelled(arguments, part.get("args"), response, part, "args")
+
+
+def _are_written_otherwise(run: Run, arguments: Payload, part: JsonObject) -> bool:
+    """Recorders of ours and HTTP tell them twice in one form. Others may have an object here, and its text there."""
+    sent, said = part.get("args"), arguments.value
+    if is_of_recorder(run) or run.source_format == EXCHANGES:
+        return not same_json(sent, said)
+    are_texts = isinstance(sent, str) and isinstance(said, str)
+    return run.source_format == "native" and bool(sent) and (said in (None, "") or (are_texts and sent != said))
 
 
 def _answer_before(run: Run, step: Step, call: ToolCall, asked: Container[tuple[int | None, JsonValue]]) -> int | None:
@@ -291,13 +304,18 @@ def _refusals_without_words(run: Run) -> Iterator[Reason]:
 
 
 def _steps_of_another_kind(run: Run) -> Iterator[Reason]:
-    """The request says by which tools the output may come: a call of one is no tool's, and of another no output."""
+    """The request says by which tools the output may come: a call of one is no tool's, and of another no output. Those
+    that a run was resumed with were offered what its first request offers."""
     offered = {step.index: object_of(call.parameters).get("output_tools") for step, call in main_models(run)}
+    resumed = next(iter(offered.values()), None)
     for step, call in run.tool_calls:
-        tools = offered.get(step.parent or 0)
+        tools = resumed if step.parent is None else offered.get(step.parent)
         if isinstance(tools, list) and call.is_output != any(_is_named(tool, call.tool_name) for tool in tools):
             is_said, is_so = ("an output", "a tool's") if call.is_output else ("a tool's", "an output")
-            message = f"The call of {step_name(step)} is said to be {is_said}, and is {is_so} by the request before it."
+            place = "after" if step.parent is None else "before"
+            message = (
+                f"The call of {step_name(step)} is said to be {is_said}, and is {is_so} by the request {place} it."
+            )
             yield reason_at(run, "call_contradicted", message, step)
 
 

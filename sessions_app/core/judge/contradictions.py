@@ -287,17 +287,19 @@ def _are_an_object(arguments: Payload | None) -> bool:
 
 
 def _other_errors(run: Run) -> Iterator[Reason]:
-    """The recorder of Pydantic AI writes the words of a refusal twice, in the step's result and in its error."""
+    """The recorder of Pydantic AI writes the words of a refusal or failure twice: in a result and its error."""
     for step, call in run.tool_calls:
         said = None if call.result is None or not call.result.is_text else call.result.value
         error = None if step.error is None else (step.error.type, step.error.message)
-        if call.outcome == "retried" and said is not None and error not in (None, (_RETRY_ERROR, said)):
+        named = _OF_TOOLS.get(call.outcome or "")
+        if named is not None and said is not None and error not in (None, (named, said)):
             message = f"The error of {step_name(step)} does not say what the model was told."
             yield reason_at(run, "answer_contradicted", message, step)
 
 
-_RETRY_ERROR = "ToolRetryError"
-"""What the library makes of every `ModelRetry` of a tool; any other error of a call is the end of the run."""
+_OF_TOOLS = {"retried": "ToolRetryError", "failed": "ToolFailedError"}
+"""What the library makes of every `ModelRetry` and `ToolFailed` of a tool, by the outcome of the call; any other error
+is the end of the run."""
 
 
 def _answers_of_none(run: Run) -> Iterator[Reason]:

@@ -106,7 +106,7 @@ FIXES: dict[str, Fix] = {
     ),
     "answer_contradicted": Fix(sentence="Record each tool result exactly as it was sent to the model."),
     "spelling_contradicted": Fix(
-        sentence="Record a number with the same digits wherever it stands: 1.0 and 1.00 are different texts to a model."
+        sentence="Record arguments and numbers in one spelling everywhere: 1.0 and 1.00 are different texts to a model."
     ),
     "http_contradicted": Fix(sentence="With each model answer, record the HTTP exchange of that request."),
     "instructions_changed": Fix(sentence="Record the instructions of each request, and whether code makes them."),

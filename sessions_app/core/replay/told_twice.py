@@ -201,10 +201,11 @@ def tools_contradicted(run: Run) -> tuple[Step, str] | None:
 
 
 def _told_twice(run: Run) -> Iterator[tuple[Step, JsonObject, JsonObject]]:
-    """Each tool that the parameters of a request define, and what its table of tools has of it."""
+    """Each tool that the parameters of a request define, and what its table of tools has of it; the recorder writes
+    both."""
     for step, call in main_models(run):
         told = {tool.value.get("name"): tool.value for tool in call.tools or ()}
-        for tool in _offered(call) if told else ():
+        for tool in _offered(call) if told or "recorder" in run.extra else ():
             yield step, tool, told.get(tool.get("name"), {})
 
 
