@@ -370,6 +370,11 @@ def test_run_without_an_answer_is_found(run, ending):
     assert found("no_answer", run) == [(f"Ended without an answer: {ending}", (1,))]
 
 
+@pytest.mark.parametrize("origin", ["fork", "replay"])
+def test_run_of_a_fork_or_a_replay_that_stopped_is_not_odd(origin):
+    assert found("no_answer", make_run(model(), status="cut_off", origin=origin)) == []
+
+
 def test_run_that_waits_for_an_approval_says_for_which_tool():
     run = make_run(model(), tool("refund", {}, None), tool("refund", {"a": 1}, None), status="cut_off")
 

@@ -112,8 +112,8 @@ def test_a_fork_is_told_what_to_do_by_what_is_known_of_it():
 
     assert "makes no difference" in next_action(ReplayFacts(verdict="reproduced", fork=fork, proof=whole))
     assert "not compared" in next_action(ReplayFacts(verdict="reproduced", fork=fork, proof=unproven))
-    assert next_action(waits).startswith("Answer by hand")
-    assert "by hand" not in next_action(replace(waits, limit="The outcome was not recorded."))
+    assert next_action(waits).startswith("Answer and continue")
+    assert "Answer and continue" not in next_action(replace(waits, limit="The outcome was not recorded."))
 
 
 @pytest.mark.parametrize(

@@ -482,7 +482,7 @@ def test_the_table_of_forks_offers_to_play_on_where_one_waits(shop, parent, bob)
 
     page, read = (client.get(address).content.decode() for client in (bob, viewer))
 
-    assert page.count("Answer and play on") == 1
+    assert page.count("Answer and continue") == 1
     assert f"/p/shop/replays/{waiting.replay_id}#answer-title" in page
     assert f"/p/shop/replays/{ended.replay_id}#answer-title" not in page
-    assert "Answer and play on" not in read
+    assert "Answer and continue" not in read

@@ -1,5 +1,7 @@
 """The page of a run that a fork made and that waits for an answer."""
 
+import re
+
 import pytest
 
 from sessions_app.models import Membership, Run
@@ -39,7 +41,7 @@ def test_the_last_message_of_a_stopped_fork_says_where_and_why_and_what_it_was_l
     assert "The last tool result was from" in last
     assert "step=3" in last
     assert "{&quot;orders&quot;: []}" in last
-    assert "Answer by hand" in last
+    assert "Answer and continue" in last
     assert "#in-on_difference" in last
     assert "Connect a model" in last
     assert "send the run&#x27;s output" not in page
@@ -50,7 +52,10 @@ def test_the_steps_of_a_stopped_fork_say_that_it_waits_and_not_that_something_wa
 
     page = page_of(bob, made, "steps")
 
-    assert "Stopped at" in match(r'<div class="stopped-line">(.*?)</div>', page)
+    story = " ".join(re.sub(r"<[^>]+>", "", match(r'<p class="story">(.*?)</p>', page)).split())
+    assert story.startswith("Stopped at step 4: what lookup_order answers to query my order, tenant")
+    assert "forked" in match(r'<dl class="facts">(.*?)</dl>', page)
+    assert "started</dt>" not in page
     assert "this answer is not known, and the run waits here for one" in page
     assert "cut off" not in match(r'<dl class="facts">(.*?)</dl>', page)
     assert "Next time:" not in page
@@ -72,7 +77,7 @@ def test_a_viewer_reads_where_it_stopped_and_is_offered_nothing(shop, bob):
     page = page_of(bob, made, "messages")
 
     assert "message-stopped" in page
-    assert "Answer by hand" not in page
+    assert "Answer and continue" not in page
 
 
 def test_a_fork_that_came_to_its_end_is_read_as_any_run(shop, bob):

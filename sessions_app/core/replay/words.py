@@ -368,7 +368,7 @@ _COLD = "See what the kit lacks; mark the run as a cold case if that data cannot
 NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
     "reproduced": "The change makes no difference here: try another one.",
     "diverged": "Read the outcome, and open the diff against the parent run.",
-    "unknown_from_step": "Answer by hand: the fork continues from there.",
+    "unknown_from_step": "Answer and continue: the fork goes on from that answer.",
 }
 
 

@@ -46,10 +46,10 @@ class ShownFork:
 
     @property
     def go_on(self) -> str:
-        """What lets it play on; empty where it does not wait."""
+        """What lets it continue; empty where it does not wait."""
         if self.replay.waits_for_answer:
-            return "Answer and play on"
-        return "Play on" if self.replay.state == "paused" else ""
+            return "Answer and continue"
+        return "Continue" if self.replay.state == "paused" else ""
 
     @property
     def outcome(self) -> str:

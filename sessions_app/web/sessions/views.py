@@ -34,7 +34,7 @@ from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_
 from sessions_app.web.sessions.arrival import arrival_of, arriving_context
 from sessions_app.web.sessions.find import kept
 from sessions_app.web.sessions.messages import messages_context
-from sessions_app.web.sessions.oddities import Oddity, told_anomalies
+from sessions_app.web.sessions.oddities import Oddity, folded_anomalies, told_anomalies
 from sessions_app.web.sessions.restored import (
     cut_messages,
     restored_context,
@@ -93,7 +93,6 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "project": project,
         "section": "sessions",
         **above_steps(request, project, place, view),
-        "stopped": stopped_of(project, run, made_by),
         "q": place.query + kept(request, place),
         "kept_find": kept(request, place),
         **tried,
@@ -113,7 +112,10 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
     """Who, what, the story, what was asked and answered, can it be replayed, what is odd."""
     run = place.run
     facts = trace_facts(run)
-    cause, odd = told_anomalies(Anomaly.from_json(item) for item in run.anomalies)
+    made_by = getattr(run, "produced_by", None)
+    stopped = stopped_of(project, run, made_by)
+    found = [Anomaly.from_json(item) for item in run.anomalies]
+    cause, odd = (None, folded_anomalies(found)) if stopped else told_anomalies(found)
     ends = ends_of(run)
     kit = run.kit.get("lines", [])
     return {
@@ -133,13 +135,14 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "kit_details": {line["key"]: line["detail"] for line in kit},
         "flags": _flags(kit),
         "cause": cause,
-        "story": run.story.partition(f" · {ODD_AT}")[0] if cause else run.story,
+        "stopped": stopped,
+        "story": run.story.partition(f" · {ODD_AT}")[0] if cause or stopped else run.story,
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],
         "odd_count": sum(each.times for each in odd),
         "odd_title": _odd_title(cause is not None, odd),
         "cold_case": getattr(run, "cold_case", None),
-        "made_by": getattr(run, "produced_by", None),
+        "made_by": made_by,
         "last_index": run.content.length,
     }
 

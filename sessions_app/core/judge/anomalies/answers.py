@@ -55,10 +55,15 @@ def _is_of_own_work(word: str, output: Payload | None) -> bool:
 
 
 def no_answer(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    if run.status == "running" or has_answer(run):
+    if run.status == "running" or has_answer(run) or _is_stopped(run):
         return
     last = tuple(step.index for step in run.steps[-1:])
     yield Anomaly(code="no_answer", message=f"Ended without an answer: {_ending(run)}", steps=last)
+
+
+def _is_stopped(run: Run) -> bool:
+    """A run that a fork or a replay made and did not end: what made it says where it stopped, and why."""
+    return run.origin != "recorded" and run.status == "cut_off"
 
 
 def _ending(run: Run) -> str:
