@@ -1,4 +1,5 @@
-// Under the top box: a search for what is typed, what can be done on this page, pages, sessions, saved queries, tags, help. The first row is chosen.
+// Under the top box: a search for what is typed, what can be done on this page, pages, sessions, saved queries, tags, help. The first row is chosen:
+// an action of the page whose name begins with the very words that are typed stands before the search.
 import { isOffered, use } from "./keys.js";
 
 const box = document.querySelector(".bar-find input[role=combobox]");
@@ -51,10 +52,9 @@ function actions() {
   return seen.size ? [rows] : [];
 }
 
-// The first row once something is typed.
 const search = row("", "↵");
 search.act = () => box.form.requestSubmit();
-const searches = group("Search");
+const searches = Object.assign(group("Search"), { rank: -1, place: -1 });
 searches.append(search);
 
 async function open() {
@@ -110,11 +110,14 @@ function isNear(part, word) {
   return isOneOff || (typed.length > 1 && meant.startsWith(typed[1] + typed[0] + typed.slice(2)));
 }
 
+// From here on a letter is wrong, which is forgiven where nothing holds what was typed.
+const NEAR = 10;
+
 // Words that begin with what is typed, then those that hold it, then those that it is near to.
 function rank(words, part) {
   if (words.some((word) => word.startsWith(part))) return 0;
   if (words.some((word) => word.includes(part))) return 1;
-  return part.length > 3 && words.some((word) => isNear(part, word)) ? 10 : Infinity;
+  return part.length > 3 && words.some((word) => isNear(part, word)) ? NEAR : Infinity;
 }
 
 const wordsIn = (text) => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
@@ -122,39 +125,48 @@ const wordsIn = (text) => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boo
 // Rows of each group before anything was typed.
 const FEW = 6;
 
+function rankOf(option, asked) {
+  const words = wordsIn(option.words);
+  if (option.act && asked.length && asked.every((part, at) => words[at] === part)) return -2;
+  return asked.reduce((sum, part) => sum + rank(words, part), 0);
+}
+
 const byRank = (a, b) => a.rank - b.rank || a.place - b.place;
 
 function offer() {
   const asked = wordsIn(box.value);
-  const [first, ...groups] = list.children;
+  const groups = [...list.children].filter((group) => group !== searches);
+  const rows = groups.flatMap((group) => [...group.children]);
+  for (const option of rows) option.rank = rankOf(option, asked);
+  const worst = rows.some((option) => option.rank < NEAR) ? NEAR : Infinity;
+  for (const option of rows) {
+    if (option.rank >= worst) option.rank = Infinity;
+    mark(option, asked);
+  }
   for (const group of groups) {
-    for (const option of group.children) {
-      const words = wordsIn(option.words);
-      const found = asked.reduce((sum, part) => sum + rank(words, part), 0);
-      option.rank = "found" in option.dataset ? Math.min(found, 20) : found;
-      mark(option, asked);
-    }
     group.replaceChildren(...[...group.children].sort(byRank));
     const most = asked.length ? Infinity : FEW;
     [...group.children].forEach((option, at) => (option.hidden = option.rank === Infinity || at >= most));
-    const more = group.children.length - most;
-    if (more > 0) group.dataset.more = `type for ${more} more`;
-    else delete group.dataset.more;
     if ("sessions" in group.dataset) group.setAttribute("aria-label", asked.length ? "Sessions" : "Recent sessions");
     group.rank = group.firstElementChild.rank;
     group.place = Math.min(...[...group.children].map((option) => option.place));
     group.hidden = group.rank === Infinity;
   }
-  first.hidden = search.hidden = !box.value.trim();
+  searches.hidden = search.hidden = !box.value.trim();
   search.firstElementChild.textContent = `Search sessions for ${box.value.trim()}`;
-  list.append(...groups.sort(byRank));
+  list.append(...[searches, ...groups].sort(byRank));
   show(document.activeElement === box && offered().length > 0);
   pick(list.hidden ? null : offered()[0]);
 }
 
+// A session that is found by the id of its run shows that id in place of what was asked.
 function mark(option, asked) {
-  for (const [part, words] of option.told) {
-    const pieces = asked.length ? words.split(new RegExp(`(${asked.join("|")})`, "giu")) : [words];
+  const told = option.told.map(([, words]) => words);
+  const isById = asked.length && option.dataset.also && !asked.some((part) => told.join(" ").toLowerCase().includes(part));
+  for (const [at, [part]] of option.told.entries()) {
+    const words = isById && at ? option.dataset.also : told[at];
+    const near = option.rank < NEAR ? [] : wordsIn(words).filter((word) => asked.some((each) => isNear(each, word)));
+    const pieces = asked.length ? words.split(new RegExp(`(${[...asked, ...near].join("|")})`, "giu")) : [words];
     part.replaceChildren(...pieces.map((piece, at) => (at % 2 ? Object.assign(document.createElement("mark"), { textContent: piece }) : piece)));
   }
 }

@@ -283,6 +283,20 @@ def test_the_top_box_is_a_palette_by_keys(signed_in, live_server, shop):
     signed_in.wait_for_url("**/costs")
 
 
+def test_the_palette_chooses_an_action_of_the_page_and_shows_no_session_without_a_match(signed_in, live_server, shop):
+    make_session(shop, "chat_7710")
+    make_session(shop, "room_for_two")
+    signed_in.goto(f"{live_server.url}/p/shop/s/chat_7710?step=1")
+
+    signed_in.keyboard.press("Control+k")
+    expect(signed_in.locator("#palette [role=option]:visible").first).to_be_visible()
+    signed_in.keyboard.type("fork")
+
+    expect(signed_in.locator("#palette [role=option]:visible").first).to_contain_text("Fork")
+    expect(signed_in.locator("#palette [aria-selected]")).to_contain_text("Fork from step 1")
+    expect(signed_in.locator("#palette [data-sessions] [role=option]:visible")).to_have_count(0)
+
+
 def test_everything_needed_works_without_scripts(browser, live_server, shop):
     make_user("ann", shop)
     make_session(shop, "chat_7710")
