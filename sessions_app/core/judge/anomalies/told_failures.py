@@ -17,8 +17,8 @@ _MOST = 50
 
 
 def is_told_of_batch(run: Run, step: Step, call: ToolCall, reason: str) -> bool:
-    """Two or more calls of the tool went well, this one was turned down, and a sentence of the answer names it, and says
-    that it failed or why, or names none of the others. What broke down is no answer to anybody."""
+    """Two or more calls of the tool went well, this one was turned down, and a sentence of the answer names it and
+    says that it failed or why, or names none of the others. What broke down is no answer to anybody."""
     if (status_code(step) or 0) >= _SERVER or _BROKE_DOWN.search(f"{step.error.type if step.error else ''} {reason}"):
         return False
     naming = [sentence for sentence in statements(run) if _names(run, step, call, sentence)]
