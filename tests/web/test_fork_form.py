@@ -410,7 +410,7 @@ def test_checking_says_the_fork_in_a_sentence_and_queues_nothing(bob, run):
 def test_the_form_says_where_an_edit_stops_before_it_is_checked(bob, run, step, stops):
     ahead = match(r'id="fork-check" aria-live="polite">(.*?)</div>', page_of(bob, run, step))
 
-    assert f"Stops at step {stops}: the model's answer is not known." in ahead
+    assert f"Stops at step {stops}: the model&#x27;s answer is not known." in ahead
 
 
 def test_a_draft_is_there_again_until_it_is_queued(bob, run):
