@@ -25,7 +25,7 @@ from sessions_app.queries.find_spans import (
 from sessions_app.queries.turns import in_turn
 
 Kind = Literal["session", "run", "replay", "golden", "golden run", "span", "trace"]
-RUN_FIELDS = ("run_id", "origin", "status", "received_at", "input_preview", "project", "session")
+RUN_FIELDS = ("run_id", "origin", "status", "received_at", "started_at", "input_preview", "project", "session")
 MOST = 20
 """Hits of each kind."""
 
@@ -138,15 +138,15 @@ def _newest(rows: QuerySet[Row]) -> QuerySet[Row]:
 def _session_hit(row: Any) -> Hit:
     """A session with what `_of_first_run` adds."""
     return Hit(
-        kind="session", found_id=row.session_id, at=row.last_at, project=row.project, session_id=row.session_id,
-        status=row.status or "", words=row.input_preview,
+        kind="session", found_id=row.session_id, at=row.started_at, project=row.project,
+        session_id=row.session_id, status=row.status or "", words=row.input_preview,
     )  # fmt: skip
 
 
 def _run_hit(row: Run) -> Hit:
     return Hit(
-        kind="run", found_id=row.run_id, at=row.received_at, project=row.project, session_id=row.session.session_id,
-        status=row.status, words=row.input_preview, origin=row.origin,
+        kind="run", found_id=row.run_id, at=row.started_at or row.received_at, project=row.project,
+        session_id=row.session.session_id, status=row.status, words=row.input_preview, origin=row.origin,
     )  # fmt: skip
 
 
@@ -166,8 +166,8 @@ def _golden_hit(kind: Kind, found_id: str, row: Golden | GoldenRun, golden: Gold
 
 def _span_hit(run: Run, span_id: str, step: int | None) -> Hit:
     return Hit(
-        kind="span", found_id=span_id, at=run.received_at, project=run.project, session_id=run.session.session_id,
-        status=run.status, words=run.input_preview, run_id=run.run_id, step=step,
+        kind="span", found_id=span_id, at=run.started_at or run.received_at, project=run.project,
+        session_id=run.session.session_id, status=run.status, words=run.input_preview, run_id=run.run_id, step=step,
     )  # fmt: skip
 
 
@@ -180,11 +180,12 @@ def _trace_hit(row: Trace) -> Hit:
 
 def _without_doubles(hits: list[Hit]) -> list[Hit]:
     """A session of one run often carries the run's id, and a log line names a span beside its trace: that is one
-    place, and one hit."""
+    place, and one hit. What was recorded comes before what forks and replays made of it."""
     inside = {(hit.project.pk, hit.run_id, hit.session_id) for hit in hits if hit.kind == "span"}
     kept = [hit for hit in hits if hit.kind != "run" or _place(hit) not in inside]
     covered = inside | {_place(hit) for hit in kept if hit.kind == "run"}
-    return [hit for hit in kept if hit.kind != "session" or _place(hit) not in covered]
+    found = [hit for hit in kept if hit.kind != "session" or _place(hit) not in covered]
+    return sorted(found, key=lambda hit: hit.origin != "recorded")
 
 
 def _place(hit: Hit) -> tuple[int, str, str]:

@@ -14,7 +14,7 @@ from sessions_app.core.search.id_words import id_candidates
 from sessions_app.models import Membership, Replay, SavedQuery, Session
 from sessions_app.services.ingest import ingest_document
 from tests.builders import make_record, make_tool_step
-from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user, match
+from tests.web.making import HOSTILE, another_run, client_of, make_project, make_session, make_user, match
 from tests.web.records import load_record
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +61,19 @@ def test_several_hits_are_listed(shop, bob):
     assert "2 with an id that starts like this" in page
     assert "order-11" in page
     assert "order-12" in page
+
+
+def test_each_session_is_listed_once_and_what_was_recorded_comes_first(shop, bob):
+    make_session(shop, "order-11")
+    recorded = make_session(shop, "order-12")
+    another_run(recorded.session, recorded, "order-12-replay", origin="replay")
+
+    page = bob.get("/find", {"q": "order-1"}).content.decode()
+
+    rows = re.findall(r'data-row-link\s+href="([^"]+)"', page)
+    assert [row.partition("run=")[2] for row in rows] == ["order-12", "order-11", "order-12-replay"]
+    assert "Sessions with these words" not in page
+    assert ">Started</th>" in page
 
 
 def test_fewer_than_six_characters_find_whole_ids_alone(shop, bob):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
 from django.db.models import QuerySet
@@ -67,6 +67,7 @@ def find(request: HttpRequest) -> HttpResponse:
     is_none = found is not None and not found.hits and not in_words
     in_calls = in_tools(searched, text) if asks_tools or is_none else None
     is_none = is_none and not (in_calls and in_calls.lines)
+    hits = found.hits if found else []
     facts = {
         "q": text,
         "section": "find",
@@ -74,8 +75,8 @@ def find(request: HttpRequest) -> HttpResponse:
         "asked": asked,
         "box_is_here": not (text and project),
         "found": found,
-        "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
-        "in_words": in_words,
+        "hits": [(hit, hit_address(hit)) for hit in hits],
+        "in_words": _not_in(hits, in_words),
         "in_calls": in_calls,
         "near": near_runs(projects, text) if is_none else [],
         "offers": offers(searched, text) if is_none else [],
@@ -110,6 +111,13 @@ def sessions_with_words(searched: list[Project], text: str) -> list[InWords]:
     query = query_of(text)
     found = ((each, session_page(each, query, limit=ROWS).items) for each in searched) if query else ()
     return [InWords(project=each, rows=rows, address=listed(each, text)) for each, rows in found if rows]
+
+
+def _not_in(hits: list[Hit], in_words: list[InWords]) -> list[InWords]:
+    """Each session once: those that were found by an id stand above."""
+    shown = {(hit.project.pk, hit.session_id) for hit in hits}
+    rows = [[row for row in each.rows if (each.project.pk, row.session.session_id) not in shown] for each in in_words]
+    return [replace(each, rows=left) for each, left in zip(in_words, rows, strict=True) if left]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
