@@ -10,6 +10,7 @@ from django.utils.html import escape
 
 from sessions_app.models import Replay, Run
 from sessions_app.services.cold_cases import mark_cold
+from sessions_app.web.render.indented import indented
 from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, long_run, loop_of, model_step, tool_step
@@ -444,6 +445,40 @@ def test_raw_shows_the_document_in_parts(shop, bob):
     assert "next 64 KiB" in page
     assert "bytes 0–65536" in page
     assert "from the beginning" in page_of(bob, run, view="raw", **{"from": 65536})
+
+
+def test_raw_indents_json_as_it_was_spelled_and_shows_it_as_sent_too(shop, bob):
+    run = load_record(shop, steps=[tool_step()])
+
+    page, sent = page_of(bob, run, view="raw"), page_of(bob, run, view="raw", **{"as": "sent"})
+
+    assert re.search(r"\{\n  &quot;format&quot;: ", page)
+    assert 'data-copy-from="#raw-text"' in page
+    assert "\n  &quot;" not in sent
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            '{"a":1.50e2,"a":[],"b":[{"c":"x,\\"{"},2]}',
+            """{
+  "a": 1.50e2,
+  "a": [],
+  "b": [
+    {
+      "c": "x,\\"{"
+    },
+    2
+  ]
+}""",
+        ),
+        (" [ ] ", "[]"),
+        ('"one"', '"one"'),
+    ],
+)
+def test_json_is_indented_without_being_spelled_anew(text, shown):
+    assert indented(text) == shown
 
 
 def test_a_document_that_is_gone_leaves_the_page_standing(shop, bob):

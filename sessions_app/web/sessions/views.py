@@ -29,7 +29,8 @@ from sessions_app.web.access import project_page
 from sessions_app.web.diff.partners import diff_partners
 from sessions_app.web.downloads import attachment
 from sessions_app.web.notes.lines import note_lines
-from sessions_app.web.render.payloads import show
+from sessions_app.web.render.indented import indented
+from sessions_app.web.render.payloads import TREE_UP_TO, guess, show
 from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of, whole_number
 from sessions_app.web.sessions.arrival import arrival_of, arriving_context
 from sessions_app.web.sessions.find import kept
@@ -186,9 +187,20 @@ def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, A
         content = read_payload(project.pk, digest)
     except StoredBytesMissing:
         return {"source_digest": digest, "document": None}
+    is_json = len(content) <= TREE_UP_TO and guess(content).is_json
+    is_indented = is_json and request.GET.get("as") != "sent"
+    shown = indented(content.decode()).encode() if is_indented else content
     start = whole_number(request.GET.get("from"), 0)
-    document = show(Payload(content=content, media_type=TEXT), "json", start=start)
-    return {"source_digest": digest, "document": document}
+    document = show(Payload(content=shown, media_type=TEXT), "json", start=start)
+    as_ = "" if is_indented or not is_json else "as=sent&"
+    return {
+        "source_digest": digest,
+        "document": document,
+        "size": len(content),
+        "is_json": is_json,
+        "is_indented": is_indented,
+        "q_raw": f"{place.query}view=raw&{as_}",
+    }
 
 
 def _messages(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
