@@ -42,9 +42,9 @@ from sessions_app.core.fork.stops import Stops
 from sessions_app.core.history import messages as messages_of
 from sessions_app.core.history import nodes
 from sessions_app.core.payload import Payload
-from sessions_app.core.replay.ending import Ending
 from sessions_app.core.replay.fixture_book import FixtureBook, recorded_arguments
 from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.played import Ending
 from sessions_app.core.run import Run
 
 

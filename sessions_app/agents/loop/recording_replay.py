@@ -42,7 +42,7 @@ from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.changes_told import tells_of_changes
-from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude, limit_facts, limit_place
+from sessions_app.core.replay.ending import cannot_begin, conclude, limit_facts, limit_place
 from sessions_app.core.replay.error_words import as_recorded
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
@@ -50,6 +50,7 @@ from sessions_app.core.replay.new_tools import are_new_tools_told
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.outputs import hides_output_tools
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
+from sessions_app.core.replay.played import Ending, Played
 from sessions_app.core.replay.proof import TAKEN
 from sessions_app.core.replay.told_twice import other_instructions
 from sessions_app.core.run import SAVED_MESSAGES, SPANS, USAGE_LIMITS, ErrorInfo, ModelCall, Run, broke_off_at

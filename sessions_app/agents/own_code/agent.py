@@ -50,10 +50,11 @@ from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import APPROVED, is_told
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude_code
+from sessions_app.core.replay.ending import cannot_begin, conclude_code
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
+from sessions_app.core.replay.played import Ending, Played
 from sessions_app.core.replay.raw_answers import not_raw, with_raw_answers
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
 from sessions_app.core.run import SPANS, Run

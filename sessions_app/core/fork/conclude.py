@@ -18,9 +18,11 @@ from sessions_app.core.fork.stops import Stop, Stopped
 from sessions_app.core.judge.outcome import is_decided_by_code
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.replay.ending import Played, missed_facts, missed_field, other_outcome
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
+from sessions_app.core.replay.missed_calls import missed_facts, missed_field
 from sessions_app.core.replay.observed import Divergence, Observations, Result, absent_side
+from sessions_app.core.replay.other_outcomes import other_outcome
+from sessions_app.core.replay.played import Played
 from sessions_app.core.replay.proof import part_of
 from sessions_app.core.run import Run, Step, ToolCall, answered
 from sessions_app.core.unproven_outcomes import why_unproven, with_unproven_outcome

@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sessions_app.core.compare.runs import Comparison
-from sessions_app.core.replay.ending import Played, prove
 from sessions_app.core.replay.observed import Divergence, States
 from sessions_app.core.replay.plan import played_steps
+from sessions_app.core.replay.played import Played
 from sessions_app.core.replay.proof import PROVEN, Part, Proof, differing, not_comparable, part_of, up_to
+from sessions_app.core.replay.proving import prove
 from sessions_app.core.run import Run
 from sessions_app.core.state import lack_of_states
 

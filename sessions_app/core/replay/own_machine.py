@@ -18,7 +18,7 @@ from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.ran_with import is_told, said_of
 from sessions_app.core.replay.agreement import agreeing
 from sessions_app.core.replay.asked_model import asked_in
-from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude_code
+from sessions_app.core.replay.ending import cannot_begin, conclude_code
 from sessions_app.core.replay.isolation import OWN_MACHINE
 from sessions_app.core.replay.marks import without_new_marks
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest, Result
@@ -27,6 +27,7 @@ from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, pair_ste
 from sessions_app.core.replay.observed_produce import observed_run
 from sessions_app.core.replay.observed_stops import is_stopped
 from sessions_app.core.replay.plan import ReplayPlan
+from sessions_app.core.replay.played import Ending, Played
 from sessions_app.core.replay.raw_answers import not_raw, raw_response
 from sessions_app.core.run import ModelCall, Run, ToolCall
 

@@ -177,10 +177,13 @@ def tools_told_otherwise(run: Run) -> str | None:
 
 
 def _told_in_two_places(run: Run) -> str | None:
-    """What the parameters leave out counts as not recorded."""
+    """What the parameters leave out counts as not recorded. The recorder writes both."""
     contradicted = tools_contradicted(run)
     if contradicted is not None:
         return contradicted[1]
+    for step, call in main_models(run) if "recorder" in run.extra else ():
+        if _offered(call) and not call.tools:
+            return f"the tools of {step_name(step)} lack {_offered(call)[0].get('name')}, which its parameters have"
     for step, tool, whole in _told_twice(run):
         lack = next((each for each in _DEFINITION if whole.get(each) is not None and each not in tool), None)
         if lack is not None:
@@ -201,11 +204,10 @@ def tools_contradicted(run: Run) -> tuple[Step, str] | None:
 
 
 def _told_twice(run: Run) -> Iterator[tuple[Step, JsonObject, JsonObject]]:
-    """Each tool that the parameters of a request define, and what its table of tools has of it; the recorder writes
-    both."""
+    """Each tool that the parameters of a request define, and what its table of tools has of it."""
     for step, call in main_models(run):
         told = {tool.value.get("name"): tool.value for tool in call.tools or ()}
-        for tool in _offered(call) if told or "recorder" in run.extra else ():
+        for tool in _offered(call) if told else ():
             yield step, tool, told.get(tool.get("name"), {})
 
 
