@@ -42,8 +42,7 @@ _OWNING_UP = re.compile(
     r"(?<!\w)(?:could not|couldn't|cannot|was not able|were not able|not possible|unsuccessful|unavailable|went wrong"
     r"|did not work|didn't work|no luck|timed out|try again|unfortunately|apologi[sz]e|regret"
     r"|leider|konnten?(?: \w+){0,4}? nicht|nicht möglich|désolée?s?|malheureusement|n'\w+ pas pu|impossible de"
-    r"|lo siento"
-    r"|no (?:se )?(?:le )?pud\w+|no fue posible|não consegui|não foi possível"
+    r"|lo siento|no (?:se )?(?:le )?pud\w+|no fue posible|não consegui|não foi possível"
     r"|(?<!0 )(?:fehlgeschlagen|gescheitert|échou\w+|fall(?:ó|aron|ado|ada)|falh(?:ou|aram|ado)))"
     r"|申し訳|(?:でき|出来)ません|できなかった|失敗|抱歉|无法|失败|未能"
 )

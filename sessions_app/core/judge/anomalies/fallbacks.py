@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from itertools import islice
 
@@ -25,12 +26,10 @@ def is_done_by_another(run: Run, step: Step, call: ToolCall) -> bool:
     """Of a kind, as `weather_b` for `weather_a`: with the same arguments, later, and the answer has what it told."""
     if not object_of(call.arguments) or _acts(step, call):
         return False
-    others = _went_well(run).get(argument_key(call), ())
-    later = (each for each in others if each[0].index > step.index and each[1].tool_name != call.tool_name)
-    return any(
-        not _acts(*other) and _words(other[1]) & _words(call) and _is_used(run, other[1])
-        for other in islice(later, _MOST)
-    )
+    others = _went_well(run).get(argument_key(call), [])
+    start = bisect_right(others, step.index, key=lambda each: each[0].index)
+    later = (each for each in others[start : start + _MOST] if each[1].tool_name != call.tool_name)
+    return any(not _acts(*other) and _words(other[1]) & _words(call) and _is_used(run, other[1]) for other in later)
 
 
 _MOST = 5

@@ -23,7 +23,7 @@ from sessions_app.core.run import Run, Step, ToolCall
 
 def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A call failed, and nobody made it again with success; swallowed where the answer does not speak of a failure. A
-    note where the language of the answer is not known, or where it tells which of a batch failed, or how many did."""
+    note where the language of the answer is not known, or where it tells which one of a batch failed or how many."""
     if not has_answer(run):
         return  # which is said already
     is_said = (

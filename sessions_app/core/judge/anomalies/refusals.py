@@ -10,8 +10,16 @@ from sessions_app.core.judge.anomalies.answer_words import SAYS_NOTHING, answer_
 from sessions_app.core.judge.anomalies.failures import FAILED_STATES, has_failed
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.repeats import repeated_calls
-from sessions_app.core.judge.anomalies.told_states import REFUSED, is_waiting, told_refusals, told_states
-from sessions_app.core.judge.reading import has_answer, leaves, own_tools, value_of
+from sessions_app.core.judge.anomalies.statements import counts_in
+from sessions_app.core.judge.anomalies.told_states import (
+    REFUSED,
+    is_waiting,
+    parts_done,
+    tells_unfinished,
+    told_refusals,
+    told_states,
+)
+from sessions_app.core.judge.reading import has_answer, leaves, own_tools, text_of, value_of
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, Step, ToolCall
 
@@ -108,12 +116,24 @@ _ASKS_LEAVE = re.compile(r"approv|permi|consent|authori[sz]|confirm", re.IGNOREC
 def unfinished_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """What a tool last said to be unfinished, and the answer says to be done."""
     answer = plain(answer_of(run))
-    if not _OVER.search(answer) or _UNDER_WAY.search(answer) or SAYS_NOTHING.search(answer) or not has_answer(run):
+    if SAYS_NOTHING.search(answer) or not has_answer(run) or owns_up(run.output):
         return
+    is_over = _OVER.search(answer) and not _UNDER_WAY.search(answer)
     for step, call in left_unfinished(run):
-        state = next(filter(is_waiting, told_states(call)))
+        state, parts = next(filter(is_waiting, told_states(call)), ""), parts_done(call)
+        if not is_over and not (parts and _counts_all(answer, *parts)):
+            continue
+        state = state or (text_of(call.result) or "it had not finished").strip()[:_SAID]
         message = f"{step.name} last reported {state}, but the answer says that it is done"
         yield Anomaly(code="unfinished_unsaid", message=message, steps=(step.index,))
+
+
+_SAID = 80
+
+
+def _counts_all(answer: str, done: int, of: int) -> bool:
+    """The answer has the number of all of them, and not how many are there."""
+    return of in (counts := counts_in(answer)) and done not in counts
 
 
 Made = tuple[Step, ToolCall]
@@ -126,7 +146,7 @@ def left_unfinished(run: Run) -> list[Made]:
     begun: dict[int, Made] = {}
     begun_with: dict[str, int] = {}
     for step, call in own_tools(run):
-        reads, is_open = looks_up(step, call), any(map(is_waiting, told_states(call)))
+        reads, is_open = looks_up(step, call), _is_open(call)
         known = {begun_with[value] for value in _values(call.arguments) if begun_with.get(value) in begun}
         for at in known if reads else ():
             del begun[at]
@@ -135,6 +155,11 @@ def left_unfinished(run: Run) -> list[Made]:
             values = _values(call.arguments) | (_values(call.result) if not reads else set())
             begun_with |= dict.fromkeys(values, step.index)
     return list(begun.values())
+
+
+def _is_open(call: ToolCall) -> bool:
+    """In words only where they count the parts: what runs may be as it is meant to be."""
+    return any(map(is_waiting, told_states(call))) or (parts_done(call) is not None and tells_unfinished(call))
 
 
 def _values(payload: Payload | None) -> set[str]:

@@ -66,7 +66,7 @@ _SILENT_EXIT = re.compile(
 
 
 def _found_no_match(call: ToolCall) -> bool:
-    """`grep` and its like exit with 1 and say nothing where nothing matches; a fault has words or another code."""
+    """`grep` and its like exit with 1 where nothing matches, and say nothing; a fault has words or another code."""
     commands = [item for _, item in leaves(value_of(call.arguments)) if isinstance(item, str)]
     if not any(_COMPARES.search(each[:_LINE]) for each in commands):
         return False

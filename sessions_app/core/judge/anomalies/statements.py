@@ -66,6 +66,23 @@ def _readings(found: str) -> Iterator[float]:
     yield from (float(spelled),) if re.fullmatch(r"\d+(?:\.\d+)?", spelled) else ()
 
 
+_NUMBER_WORDS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen",
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn",
+    "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
+    "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis",
+    "dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis",
+)
+_SPELLED_OUT = {word: float(n) for line in _NUMBER_WORDS for n, word in enumerate(line.split(), start=2)}
+
+
+@once_each
+def counts_in(text: str) -> frozenset[float]:
+    """The figures of a text, and the numbers up to 16 that it spells out."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    return figures_in(text) | {_SPELLED_OUT[word] for word in words if word in _SPELLED_OUT}
+
+
 def is_stated(value: JsonValue, text: str) -> bool:
     """Whether a text has a number in any spelling, or a name as a word of its own, in any script around it."""
     if is_number(value):

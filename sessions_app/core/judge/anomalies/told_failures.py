@@ -17,7 +17,7 @@ _MOST = 50
 
 
 def is_told_of_batch(run: Run, step: Step, call: ToolCall, reason: str) -> bool:
-    """Two or more calls of the tool went well, this one was turned down, and a sentence of the answer names it and
+    """Two or more calls of the tool went well, this one was turned down, and a sentence of the answer names it, and
     says that it failed or why, or names none of the others. What broke down is no answer to anybody."""
     if (status_code(step) or 0) >= _SERVER or _BROKE_DOWN.search(f"{step.error.type if step.error else ''} {reason}"):
         return False
@@ -43,8 +43,15 @@ def is_set_apart(run: Run, step: Step, call: ToolCall) -> bool:
 
 
 def _went_well(run: Run, step: Step, call: ToolCall) -> list[tuple[Step, ToolCall]]:
-    others = _calls_of(run)[call.tool_name]
-    return list(islice((pair for pair in others if pair[0] is not step and not ended_in_error(pair[0])), _MOST))
+    return [pair for pair in _first_that_went_well(run)[call.tool_name] if pair[0] is not step]
+
+
+@once_each
+def _first_that_went_well(run: Run) -> dict[str, list[tuple[Step, ToolCall]]]:
+    return {
+        tool: list(islice((pair for pair in pairs if not ended_in_error(pair[0])), _MOST))
+        for tool, pairs in _calls_of(run).items()
+    }
 
 
 def _owns_up(sentence: str) -> bool:

@@ -86,8 +86,8 @@ _OPEN = re.compile(
     r"|実行中|処理中|待機中|进行中|处理中|等待|(?<![\d.,])\d{1,2}(?:[.,]\d+)? ?%"
 )
 _OVER = re.compile(
-    r"(?<!\w)(?:completed?|done|finished|succeeded|success|ready|100 ?%|fertig|abgeschlossen|terminée?s?|listo"
-    r"|conclu\w+)(?!\w)|完了|完成"
+    r"(?<!\w)(?:completed?|done|finished|succeeded|success|ready|100 ?%|fertig|abgeschlossen"
+    r"|terminée?s?|listo|conclu\w+)(?!\w)|完了|完成"
 )
 _OF = re.compile(r"(?<![\w.,/-])(\d{1,6}) ?(?:of|out of|/|von|sur|de|af|av|van|di) ?(\d{1,6})(?![\w.,/-]*\d)")
 
