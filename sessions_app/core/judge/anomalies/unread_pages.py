@@ -7,22 +7,33 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answer_words import SENTENCE, answer_of, is_named, owns_up, plain
+from sessions_app.core.judge.anomalies.answer_words import (
+    SENTENCE,
+    answer_of,
+    is_named,
+    owns_up,
+    plain,
+    question_of,
+)
 from sessions_app.core.judge.anomalies.denials import denials_in, is_denied
 from sessions_app.core.judge.anomalies.lookups import looks_up
+from sessions_app.core.judge.anomalies.statements import counts_in, statements
 from sessions_app.core.judge.anomalies.told_parts import part_in_words
-from sessions_app.core.judge.reading import has_answer, object_of, own_tools, text_of
+from sessions_app.core.judge.reading import has_answer, is_number, leaves, object_of, own_tools, text_of, value_of
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.shared_values import once_each
 
 
 def unread_pages(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A tool said that there is more, nobody asked for it, and the answer speaks of all, or says that there is none."""
     is_told = has_answer(run) and not owns_up(run.output)
     of_all, denials = (_of_all(run), denials_in(run)) if is_told else ("", [])
-    for step, call, said, total in _left_unread(run) if of_all or denials else ():
+    for step, call, said, total in _left_unread(run) if is_told else ():
         if _speaks_of(of_all, call) and not (total and is_named(str(total), of_all)):
             claim = "treats it as complete"
+        elif (read := _read_as_all(run, step, said, total)) is not None:
+            claim = f"gives {read}"
         elif not _PLACES.isdisjoint(map(str.lower, object_of(call.arguments))) or not is_denied(
             run, denials, step, call
         ):
@@ -31,6 +42,38 @@ def unread_pages(run: Run, rules: Rules) -> Iterator[Anomaly]:
             claim = "says that there is none"
         message = f"{step.name} returned {said}; the rest was not read, but the answer {claim}"
         yield Anomaly(code="page_unread", message=message, steps=(step.index,))
+
+
+def _read_as_all(run: Run, step: Step, said: str, total: int | None) -> str | None:
+    """The number of what was read, where the answer has it and not that of all, and nobody had asked for so many."""
+    found = re.match(rf"(\d+) of {total}$", said) if total else None
+    if found is None or int(found[1]) < _FEW:
+        return None
+    read, whole = float(found[1]), float(total or 0)
+    known = counts_in(f"{question_of(run)}\n{run.instructions or ''}")
+    is_claimed = any(read in said and of_all for said, of_all in _counts(run))
+    is_told = any(whole in said for said, _ in _counts(run))
+    is_of_others = bool(_tools_by_number(run).get(read, set()) - {step.name})
+    return found[1] if is_claimed and not is_told and read not in known and not is_of_others else None
+
+
+_FEW = 5
+
+
+@once_each
+def _counts(run: Run) -> list[tuple[frozenset[float], bool]]:
+    """The numbers of each sentence, and whether it speaks of no choice."""
+    return [(counts_in(each), _SOME.search(plain(each)) is None) for each in statements(run)]
+
+
+@once_each
+def _tools_by_number(run: Run) -> dict[float, set[str]]:
+    """Who gave a number, of which the answer may speak."""
+    found: dict[float, set[str]] = defaultdict(set)
+    for step, call in own_tools(run):
+        for item in (item for _, item in leaves(value_of(call.result)) if is_number(item)):
+            found[float(item)].add(step.name)
+    return found
 
 
 _ALL = re.compile(
