@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import answer_of, is_named, plain, question_of
-from sessions_app.core.judge.anomalies.failures import failed_steps
+from sessions_app.core.judge.anomalies.failures import failed_steps, has_failed
 from sessions_app.core.judge.anomalies.lookups import looks_up
 from sessions_app.core.judge.anomalies.repeats import ID
+from sessions_app.core.judge.anomalies.statements import plain_values
 from sessions_app.core.judge.reading import (
     argument_key,
     has_answer,
@@ -26,6 +28,14 @@ from sessions_app.core.run import Run, Step, ToolCall
 def done_twice(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """The answer does not tell of it, and nothing was undone."""
     answer = plain(answer_of(run))
+    found = list(_counted_twice(run)) if has_answer(run) and not _TWICE.search(answer) else []
+    for step, listing, name in found:
+        if not _is_undone(run, listing, {name}):
+            counted = f"{listing.name} has {name} twice as often as the others"
+            message = f"{step.name} was made again after it failed, and {counted}"
+            yield Anomaly(code="done_twice", message=message, steps=(step.index, listing.index))
+    if found:
+        return
     for step, listing, made, other in _listed_twice(run) if has_answer(run) and not _TWICE.search(answer) else ():
         if not is_named(other.lower(), answer) and not _is_undone(run, listing, {made, other}):
             message = f"{step.name} was retried after it failed, and {listing.name} lists both {other} and {made}"
@@ -65,6 +75,37 @@ def _listed_twice(run: Run) -> Iterator[tuple[Step, Step, str, str]]:
             told.setdefault(item, step.index)
 
 
+def _counted_twice(run: Run) -> Iterator[tuple[Step, Step, str]]:
+    """A later lookup names what the call was for once more than each of two or more others of its tool, all of which it
+    names alike."""
+    again = _made_again(run)
+    done: _Done = defaultdict(dict)
+    for step, call in own_tools(run) if again else ():
+        if looks_up(step, call) and call.result is not None and not has_failed(step):
+            yield from _once_more(done, step, call.result.as_text()[:_READ])
+        elif not looks_up(step, call) and not has_failed(step):
+            for key, item in plain_values(object_of(call.arguments)).items():
+                done[call.tool_name, key].setdefault(str(item), (step, step.index in again))
+
+
+_Done = dict[tuple[str, str], dict[str, tuple[Step, bool]]]
+"""By tool and argument, for what it was called, and whether that was made again after it had failed."""
+
+
+def _once_more(done: _Done, listing: Step, text: str) -> Iterator[tuple[Step, Step, str]]:
+    words = Counter(_WORD.findall(text))
+    for names in done.values():
+        often = {name: count for name, count in words.items() if name in names}
+        repeated = [name for name in often if names[name][1]]
+        usual = {count for name, count in often.items() if not names[name][1]}
+        if len(often) - len(repeated) > 1 and len(usual) == 1:
+            yield from (
+                (names[name][0], listing, name) for name in repeated[:_MOST] if often[name] == 2 * next(iter(usual))
+            )
+
+
+_READ = 100_000
+_WORD = re.compile(r"[^\W_][\w@./-]*\w")
 _MOST = 20
 
 
