@@ -158,7 +158,8 @@ def done_in_part(run: Run, rules: Rules) -> Iterator[Anomaly]:
     kept = Counter((each.step.name, each.key) for each in _echoes(run) if each.is_same) if others else Counter()
     for each in others[:_MOST]:
         is_limit = _is_less(each) and not _RELATIVE.search(each.step.name) and not _is_on_its_way(run, each)
-        if (is_limit or kept[each.step.name, each.key] > 1) and _is_claimed(run, each) and not _is_reached(run, each):
+        is_odd = is_limit or _is_tenfold(each) or kept[each.step.name, each.key] > 1
+        if is_odd and _is_claimed(run, each) and not _is_reached(run, each):
             message = (
                 f"{each.step.name} was called with {each.key} {each.asked} but returned {each.told}; "
                 f"the answer says {each.asked}"
@@ -190,6 +191,10 @@ def _is_amount(each: _Echo) -> bool:
 
 def _is_less(each: _Echo) -> bool:
     return is_number(each.told) and is_number(each.asked) and each.told < each.asked
+
+
+def _is_tenfold(each: _Echo) -> bool:
+    return is_number(each.told) and is_number(each.asked) and each.told == 10 * each.asked
 
 
 def _is_on_its_way(run: Run, each: _Echo) -> bool:
