@@ -95,6 +95,11 @@ _KINDS = {
     "other_value": (r"(.+?)(?: for .*?)? returned .*", r"\1 returned a different value in one of many calls"),
     "other_record": (r"(.+?) was called with (\S+) .*", r"\1 returned a different \2 from the one it was called with"),
     "done_in_part": (r"(.+?) was called with (\S+) .*", r"\1 returned a different \2 from the one in the answer"),
+    "other_receipt": (r"(.+?) was called (?:for|with) .*", r"\1 did something else than the answer says"),
+    "other_count": (r"(.+?) changed .*", r"\1 changed more or less than was counted"),
+    "other_shape": (r"(.+?) answered .*", r"\1 answered differently in one of many calls"),
+    "left_out": (r"(.+?) lists \d+, and (\S+) was never called .*", r"\2 was not called for everything that \1 lists"),
+    "claim_unmade": (r".* was said, and (\S+) was never called", r"\1 was said to be done but was never called"),
     "check_skipped": (r"(.+?) was called for .* without (\S+), .*", r"\1 was called without \2"),
     "other_row": (
         r"(.+?) was called with (\S+) .*; (\S+) lists .*",

@@ -64,7 +64,7 @@ _MAY_BE_MEANT = frozenset(
 )
 
 
-_DOUBTS = frozenset({"no_source", "other_total", "warning_unsaid"})
+_DOUBTS = frozenset({"no_source", "other_total", "warning_unsaid", "other_shape"})
 
 
 _SHOWN_AT_LAST = frozenset(
