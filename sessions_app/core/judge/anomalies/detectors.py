@@ -166,7 +166,7 @@ RULES: dict[str, str] = {
     "and a later call or the answer used data from that record.",
     "done_in_part": "A call that changes something returned a different number from the one it was called with, "
     "as when it hits a limit, but the answer states the number that was requested.",
-    "other_receipt": "A call that changes something returned a different day or number from the one it was called with, "
+    "other_receipt": "A call that changes something returned a different day or number from its argument, "
     "or moved the decimal point of a number; the answer states the original.",
     "other_count": "A call changed a different number of things from what had been counted before, "
     "and the answer states the number counted.",
