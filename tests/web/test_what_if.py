@@ -191,10 +191,18 @@ def test_viewers_are_not_asked(shop, run):
 def test_where_it_stops_follows_what_is_written_and_stands_before_the_button(page, live_server, shop):
     run = load_example(shop, "cancel_bug")
     make_user("bob", shop)
-    arrive(page, f"{live_server.url}/p/shop/s/{run.session.session_id}?step=2&what_if=form")
+    arrive(page, f"{live_server.url}/p/shop/s/{run.session.session_id}?step=2")
+    page.goto(f"{page.url}&what_if=form#what-if")
     told = page.locator("#foretold")
     expect(told).to_contain_text("Stops at step 3")
 
+    seen = page.locator("#what-if :is(textarea, select, summary, [type=submit]):visible")
+    assert [" ".join(words.split()[:2]) for words in seen.all_inner_texts()][1:] == ["Options", "Run it"]
+    page.wait_for_load_state()
+    assert page.evaluate("scrollY") == 0
+    expect(page.get_by_role("button", name="Run it")).to_be_in_viewport(ratio=1)
+    page.get_by_text("Options", exact=True).click()
+    page.get_by_text("Write the model's answer").click()
     page.locator("#in-result").fill("[]")
     page.locator("#in-answer_text").fill("Nothing was found.")
     page.keyboard.press("Tab")
