@@ -48,25 +48,33 @@ class CostFigures(Generic[RunT]):
 
     @property
     def names(self) -> list[str | None]:
-        """The most expensive first, and of those without a cost the one with the most tokens."""
-        return _names(self.of_names)
+        """The most expensive first; tokens without a price count as much as the average of those with one."""
+        return sorted(self.of_names, key=lambda name: (*self._dearest_first(self.of_names[name]), name or ""))
 
     @property
     def dearest(self) -> list[RunCost[RunT]]:
         """Runs in the same order."""
-        return sorted(self.of_runs, key=lambda each: _dearest_first(each.cost))
+        return sorted(self.of_runs, key=lambda each: self._dearest_first(each.cost))
+
+    def _dearest_first(self, cost: Cost) -> tuple[Decimal, Decimal, int]:
+        """Were they left out, the run with the most tokens could be missing among the most expensive ones."""
+        priced_tokens = self.total.tokens - self.total.unpriced_tokens
+        estimated = self.total.dollars * cost.unpriced_tokens / (priced_tokens or 1)
+        return -cost.dollars - estimated, -cost.dollars, -cost.tokens
 
     def amount(self, cost: Cost) -> Decimal:
         """What is compared: dollars, and where nothing has a price, tokens."""
         return cost.dollars if self.total.is_known else Decimal(cost.tokens)
 
+    def share(self, cost: Cost) -> Decimal:
+        """Of 1: of the dollars where every model has a price, else of the tokens, which leave none of them out."""
+        if self.total.is_known and not self.total.unpriced_tokens:
+            return cost.dollars / (self.total.dollars or 1)
+        return Decimal(cost.tokens) / (self.total.tokens or 1)
+
 
 def _names(costs: Mapping[str | None, Cost]) -> list[str | None]:
-    return sorted(costs, key=lambda name: (*_dearest_first(costs[name]), name or ""))
-
-
-def _dearest_first(cost: Cost) -> tuple[Decimal, int]:
-    return -cost.dollars, -cost.tokens
+    return sorted(costs, key=lambda name: (-costs[name].dollars, -costs[name].tokens, name or ""))
 
 
 def cost_figures(

@@ -48,6 +48,8 @@ class Cost:
     input_tokens: int = 0
     output_tokens: int = 0
     """Of all calls, as far as they were recorded."""
+    unpriced_tokens: int = 0
+    """Of the calls whose model has no price."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -57,6 +59,7 @@ class Cost:
             uncounted=self.uncounted + other.uncounted,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            unpriced_tokens=self.unpriced_tokens + other.unpriced_tokens,
         )
 
     @property
@@ -113,8 +116,10 @@ class PriceList:
         name = step.model or model
         price = self.price_of(name, on) if name else None
         used = Cost(input_tokens=step.input_tokens or 0, output_tokens=step.output_tokens or 0)
-        if price is None or step.input_tokens is None or step.output_tokens is None:
-            return replace(used, unpriced=1, uncounted=int(price is not None))
+        if price is None:
+            return replace(used, unpriced=1, unpriced_tokens=used.tokens)
+        if step.input_tokens is None or step.output_tokens is None:
+            return replace(used, unpriced=1, uncounted=1)
         dollars = (step.input_tokens * price.input_price + step.output_tokens * price.output_price) / _MILLION
         return replace(used, dollars=dollars, priced=1)
 

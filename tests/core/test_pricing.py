@@ -89,7 +89,14 @@ def test_costs_are_grouped_by_agent_or_by_model():
     by_agent, by_model = cost_figures(runs, prices, "agent"), cost_figures(runs, prices, "model")
 
     assert by_agent.of_names == {
-        "desk": Cost(dollars=Decimal(4), priced=1, unpriced=1, input_tokens=2_000_000, output_tokens=200_000)
+        "desk": Cost(
+            dollars=Decimal(4),
+            priced=1,
+            unpriced=1,
+            input_tokens=2_000_000,
+            output_tokens=200_000,
+            unpriced_tokens=1_100_000,
+        )
     }
     assert by_model.names == ["gpt-4o", "claude"]
     assert by_model.unpriced_models == {"claude"}

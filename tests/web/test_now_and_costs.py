@@ -313,9 +313,34 @@ def test_a_price_gives_runs_a_cost_on_all_pages(bob, shop):
 
     page = " ".join(bob.get("/p/shop/costs?by=agent").content.decode().split())
     assert "At least $2.50 for 2 runs" in page
-    assert "· 1 call without a price" in page
+    assert "· 1 call without a price (1,000,000 tokens)" in page
     assert "desk" in page
     assert "<dt>cost</dt><dd>$2.50</dd>" in bob.get("/p/shop/s/r1").content.decode()
+
+
+def test_the_run_with_the_most_tokens_stays_on_top_while_its_model_has_no_price(bob, shop):
+    send(shop, "largest", model_step("own-model-7", 9_000_000))
+    for number in range(21):
+        send(shop, f"r{number}", model_step("gpt-4o", 40_000))
+    bob.post("/p/shop/settings/prices", {"model": "gpt-4o", "input_price": "2.5", "output_price": "10"})
+
+    page = " ".join(bob.get("/p/shop/costs").content.decode().split())
+
+    by_model, listed = page.partition('id="series"')[2].split('id="dearest"')
+    assert re.findall(r'title="(largest|r\d+)"', listed)[0] == "largest"
+    assert "Share of tokens" in by_model
+    assert re.findall(r"(\d+) %<", by_model) == ["91", "9"]
+
+
+def test_the_share_is_of_the_cost_once_every_model_has_a_price(bob, shop):
+    for model, dollars in (("cheap", "1"), ("dear", "3")):
+        send(shop, model, model_step(model))
+        bob.post("/p/shop/settings/prices", {"model": model, "input_price": dollars, "output_price": "1"})
+
+    page = bob.get("/p/shop/costs").content.decode()
+
+    assert re.findall(r"(\d+) %<", page) == ["75", "25"]
+    assert "Share of tokens" not in page
 
 
 def test_a_priced_model_whose_tokens_were_not_recorded_needs_no_price(bob, shop):

@@ -25,7 +25,7 @@ class Series:
     place: int
     cost: Cost
     percent: Decimal
-    """Of what is compared: dollars, or tokens where nothing has a price."""
+    """Of the dollars, or of the tokens where some have no price."""
     list_price: ListPrice | None = None
     """Offered where the model has no price and a public one is known."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -56,14 +54,13 @@ def costs(request: HttpRequest, project: Project) -> HttpResponse:
 
 def _series(figures: CostFigures[Run], *, is_offered: bool) -> list[Series]:
     """`is_offered` says whether list prices of the models without one are."""
-    whole = figures.amount(figures.total) or Decimal(1)
     costs = ((name, figures.of_names[name]) for name in figures.names)
     return [
         Series(
             name=name,
             place=place,
             cost=cost,
-            percent=100 * figures.amount(cost) / whole,
+            percent=100 * figures.share(cost),
             list_price=list_price(name) if is_offered and name and cost.without_price and place < SHOWN else None,
         )
         for place, (name, cost) in enumerate(costs)
