@@ -358,6 +358,27 @@ def test_what_tells_a_bad_run_from_a_known_good_one_is_ticked_and_tried_at_once(
     assert "Tick a check to see" in words_of(nothing)
 
 
+@pytest.mark.parametrize(
+    ("source", "is_proven"), [("by_hand", False), ("recorded_for_another_request", False), (None, True)]
+)
+def test_a_fork_whose_outcome_proves_nothing_is_no_correct_run(bob, shop, bad, source, is_proven):
+    good = run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad", "step": 1})
+    fork = {
+        "mode": "fork",
+        "order": {"at_step": 1},
+        "expectation_met": True,
+        "facts": {"expectation": {"source": source}},
+    }
+    known = {"project": shop, "run": bad, "content": bad.content, "state": "done", "number": 1}
+    Replay.objects.create(**known, **fork, produced_run=good)
+
+    told = words_of(bob.get(form_of(bad)))
+
+    assert "Tried: fails on 1, passes on 1 known run." in told
+    assert ("It tells the bad run from a correct one." in told) is is_proven
+    assert ("so it has not been shown to accept a fix" in told) is not is_proven
+
+
 def test_what_a_run_shows_of_its_golden_is_on_the_page_at_once(bob, bad):
     """On the page that judges it, in the part that was polling, and in the list."""
     pages = {}

@@ -20,6 +20,7 @@ from replay_goldens.trace import Trace
 from sessions_app.core.clipping import shortened
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.fork.expected_words import why_unproven
 from sessions_app.core.goldens.counter_proposals import proposals_against
 from sessions_app.core.goldens.proposals import Proposal, proposals_of_fix, telling
 from sessions_app.core.goldens.traces import trace_of
@@ -31,6 +32,7 @@ from sessions_app.models import Golden, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayQueue
 from sessions_app.queries.comparable_runs import good_twins
 from sessions_app.queries.goldens import relatives_of
+from sessions_app.services.fork_facts import written_outcome
 from sessions_app.services.goldens import create_golden
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
@@ -112,7 +114,15 @@ def _tried(run: Run, checks: tuple[Check, ...]) -> dict[str, Any]:
     outcomes = [column.outcome for column in columns]
     sides = {"fails": outcomes.count("fail"), "passes": outcomes.count("pass")}
     sides |= {"passes_on_wrong": first.outcome == "pass" and bool(_wrong(run))}
+    sides |= {"unproven": _unproven([column.run for column in columns if column.outcome == "pass"])}
     return {"columns": shown, "checks": by_check(checks, shown), **sides}
+
+
+def _unproven(passing: list[Run]) -> str:
+    """Why none of the runs that pass shows anything of the agent; empty where one does."""
+    forks = [Replay.objects.filter(produced_run=run).select_related("produced_run").first() for run in passing]
+    sources = [fork and (fork.unproven_source or written_outcome(fork)) for fork in forks]
+    return why_unproven(sources[0]) if sources and sources[0] and all(sources) else ""
 
 
 def _draft(request: HttpRequest, run: Run) -> Draft:
