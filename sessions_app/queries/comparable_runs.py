@@ -40,19 +40,24 @@ class Comparable:
     why: str
     differences: tuple[str, ...]
     """In words, as far as the rows of the two tell."""
+    is_good: bool
+    """Whether it ended well and nothing in it casts doubt on its answer."""
 
 
 def comparable_runs(run: Run) -> list[Comparable]:
     """Two queries; those asked the same first, and of those equally alike one without an anomaly and the newest."""
     ended_well = sorted(_ended_well(run), key=lambda other: (-_likeness(run, other), bool(other.anomalies)))
-    found = [(other, _question(run, other)) for other in ended_well[:MOST]]
-    found += [(alike, "failed the same way, replayable") for alike in _failed_alike(run)]
-    return [Comparable(run=other, why=why, differences=differences(run, other)) for other, why in found]
+    found = [(other, _question(run, other), True) for other in ended_well[:MOST]]
+    found += [(alike, "failed the same way, replayable", False) for alike in _replayable(failed_alike(run))]
+    return [
+        Comparable(run=other, why=why, differences=differences(run, other), is_good=is_good)
+        for other, why, is_good in found
+    ]
 
 
 def good_twins(run: Run) -> list[Run]:
     """Runs with a similar input that ended well and without an anomaly, the most alike first; one query."""
-    alike = [other for other in _ended_well(run).filter(anomalies=[]) if _likeness(run, other) >= LIKENESS]
+    alike = [other for other in _ended_well(run) if not other.anomalies and _likeness(run, other) >= LIKENESS]
     return sorted(alike, key=lambda other: -_likeness(run, other))
 
 
@@ -69,11 +74,12 @@ def differences(run: Run, other: Run) -> tuple[str, ...]:
     )
 
 
-def _ended_well(run: Run) -> QuerySet[Run]:
-    """Of the same agent, newest first."""
+def _ended_well(run: Run) -> list[Run]:
+    """Of the same agent, newest first; without those whose answer may be wrong."""
     newest = Session.objects.filter(project=run.project_id).order_by("-last_at", "-id")[:SESSIONS]
     well = Run.objects.filter(session__in=newest.values("pk"), status="ok", origin="recorded")
-    return well.filter(agent_name=run.agent_name).exclude(session=run.session_id).only(*_FIELDS).order_by("-id")
+    found = well.filter(agent_name=run.agent_name).exclude(session=run.session_id).only(*_FIELDS).order_by("-id")
+    return [other for other in found if not any(anomaly.is_doubt for anomaly in other.foremost_anomalies)]
 
 
 def _likeness(run: Run, other: Run) -> float:
@@ -89,8 +95,14 @@ def _question(run: Run, other: Run) -> str:
     return "ended well, similar question" if is_alike else "ended well, different question"
 
 
-def _failed_alike(run: Run) -> list[Run]:
+def failed_alike(run: Run) -> QuerySet[Run]:
+    """The others of its failure group."""
     if not run.failure_group:
-        return []
+        return Run.objects.none()
     alike = Run.objects.filter(project=run.project_id, failure_group=run.failure_group, origin="recorded")
-    return list(alike.filter(verdict="replayable").exclude(pk=run.pk).only(*_FIELDS).order_by("-id")[:FAILED_ALIKE])
+    return alike.exclude(pk=run.pk)
+
+
+def _replayable(alike: QuerySet[Run]) -> QuerySet[Run]:
+    """The newest."""
+    return alike.filter(verdict="replayable").only(*_FIELDS).order_by("-id")[:FAILED_ALIKE]

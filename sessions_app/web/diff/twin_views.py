@@ -8,7 +8,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions_app.models import Project
-from sessions_app.queries.comparable_runs import comparable_runs
+from sessions_app.queries.comparable_runs import comparable_runs, failed_alike
 from sessions_app.web.access import project_page
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.run_pages import place_of, session_of
@@ -18,13 +18,17 @@ from sessions_app.web.run_pages import place_of, session_of
 @project_page()
 def twins(request: HtmxHttpRequest, project: Project, session_id: str) -> HttpResponse:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    comparable = comparable_runs(place.run)
     context = {
         "project": project,
         "section": "sessions",
         "run": place.run,
         "place": place,
         "back": place.session_address(project).rstrip("?&"),
-        "comparable": comparable_runs(place.run),
+        "comparable": comparable,
+        "is_any_good": any(each.is_good for each in comparable),
+        "failed_alike": (alike := failed_alike(place.run).count()),
+        "more": alike - sum(not each.is_good for each in comparable),
     }
     response = render(request, "diff/_twins.html" if request.htmx else "diff/twins.html", context)
     patch_vary_headers(response, ("HX-Request", "Cookie"))

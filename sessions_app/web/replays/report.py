@@ -114,7 +114,7 @@ def linked_words(text: str, ways: Mapping[str, str | None]) -> list[tuple[str, s
 
 def _next_action(text: str, replay: Replay) -> str:
     """A comparison is advised only where there is something to compare the run with."""
-    if "went well" not in text or comparable_runs(replay.run):
+    if "went well" not in text or any(each.is_good for each in comparable_runs(replay.run)):
         return text
     return "" if text.startswith("Compare") else f"{text.partition(', or compare')[0].removesuffix('.')}."
 
