@@ -73,6 +73,9 @@ def test_a_receipt_for_another_day_than_the_answer_says_is_found(run: Run):
         booking({"date": "2027-03-18"}, "Here is what there is on 8 March.", tool="find_table"),
         booking("Parcel Erker 4 ships 12 March.", "Ordered for 8 March."),
         booking({"date": "2027-03-09"}, "The table is booked."),
+        booking(
+            {"date": "2027-03-08T23:30:00Z"}, "Booked for 9 March, 00:30.", asked={"date": "2027-03-09T00:30:00+01:00"}
+        ),
     ],
 )
 def test_a_day_that_comes_with_the_one_asked_for_is_in_order(run: Run):
@@ -154,6 +157,7 @@ def test_more_changed_than_counted_is_found(run: Run):
         ),
         purge({"count": 31}, {"deleted": 400}, "31 users remain.", look={"of": "users"}),
         purge({"count": 31}, {"rows_affected": 9020}, "The old carts are gone."),
+        purge({"count": 31}, {"updated": 30}, "I went through all 31 carts."),
         purge({"count": 31}, {"selected": 9020}, "There are 31 carts."),
     ],
 )
@@ -193,6 +197,7 @@ def test_one_that_was_left_out_of_a_list_is_found(run: Run):
         walk("9 pumps are there, and pump-35 was not inspected."),
         walk("The pumps are inspected."),
         walk("The first 5 of 9 are inspected.", (5, 6, 7, 8)),
+        walk("All 9 are in order.", extra=[call("close_round", {"hall": "B"}, "pump-35: checked by Ana")]),
         walk("All 9 are in order.", extra=[call("inspect_twin", {"pumps": "pump-35 and others"}, "OK")]),
     ],
 )
@@ -259,6 +264,13 @@ def test_a_poll_that_ended_before_its_end_is_found(run: Run):
     assert found("unfinished_unsaid", run) == [(8,)]
 
 
+def test_pieces_that_all_came_are_in_order():
+    calls = [call("upload_piece", {"n": n}, f"{n} of 3 received, {'waiting' if n < 3 else 'done'}.") for n in (1, 2, 3)]
+
+    assert codes(conversation("Upload it.", calls, "All 3 pieces are uploaded.")) == []
+    assert found("unfinished_unsaid", conversation("Upload it.", calls[:2], "All 3 pieces are uploaded.")) == [(4,)]
+
+
 @pytest.mark.parametrize(
     "run",
     [
@@ -309,6 +321,7 @@ def test_a_claim_without_its_call_is_found(run: Run):
         claiming("I have redirected your parcel.", "redirect_parcel", made=[call("redirect_parcel", {"no": 5}, OK)]),
         claiming("I have redirected your parcel.", "redirect_parcel", made=[call("update_parcel", {"to": "x"}, OK)]),
         claiming("I have found your parcel.", "cancel_parcel"),
+        claiming("I have compared the parcels and checked yours.", "compare_parcels", "check_parcel"),
     ],
 )
 def test_a_claim_of_what_was_done_by_any_call_is_in_order(run: Run):

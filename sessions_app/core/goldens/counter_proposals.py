@@ -103,10 +103,8 @@ def _argument(call: ToolUse, name: str) -> JsonObject:
 
 _BY_CODE: Mapping[str, Callable[[Trace, Anomaly], Iterator[Proposal]]] = {
     "no_answer": _answers,
-    **dict.fromkeys(
-        ("refusal_unsaid", "unfinished_unsaid", "error_swallowed", "sub_agent_unsaid", "one_of_many", "other_shape"),
-        _not_claimed,
-    ),
+    **dict.fromkeys(("refusal_unsaid", "unfinished_unsaid", "error_swallowed", "sub_agent_unsaid"), _not_claimed),
+    **dict.fromkeys(("one_of_many", "other_shape"), _not_claimed),
     **dict.fromkeys(("no_source", "empty_result_unsaid", "warning_unsaid", "page_unread", "other_total"), _not_stated),
     **dict.fromkeys(("duplicate_call", "empty_result_retried", "done_twice"), _not_again),
     **dict.fromkeys(("unnamed_id", "other_id", "other_date", "other_identity", "other_sum"), _not_with),

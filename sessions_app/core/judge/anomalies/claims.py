@@ -15,6 +15,12 @@ _IRREGULAR = {
     "send": "sent", "pay": "paid", "put": "put", "set": "set", "write": "written", "make": "made", "buy": "bought",
     "submit": "submitted", "cancel": "cancel(?:l)?ed", "give": "given", "reset": "reset", "transfer": "transferred",
 }  # fmt: skip
+_ACTS = re.compile(
+    r"(?:activate|archive|block|book|buy|cancel|charge|close|deactivate|delete|deploy|disable|enable|escalate|forward"
+    r"|grant|invite|lock|mail|move|notify|order|pay|post|publish|purge|redirect|refund|register|reschedule|reserve"
+    r"|reset|restart|revoke|save|schedule|send|ship|submit|subscribe|transfer|unlock|unsubscribe|upload)(?:_|[A-Z])"
+)
+"""What nobody does by words alone, as one may compare, write or find something."""
 _CLAIM = r"(?<!\w)(?:i|we)(?:'ve| have)(?: now| just| already| also| successfully)? (?:{done})(?!\w)"
 
 
@@ -40,7 +46,7 @@ def unmade_claims(run: Run, rules: Rules) -> Iterator[Anomaly]:
 def _offered(call: ModelCall) -> set[str]:
     tools = object_of(call.parameters).get("function_tools")
     names = (tool.get("name") for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
-    return {name for name in names if isinstance(name, str) and len(_parts(name)) > 1}
+    return {name for name in names if isinstance(name, str) and _ACTS.match(name)}
 
 
 def _parts(tool: str) -> list[str]:

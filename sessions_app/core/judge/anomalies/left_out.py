@@ -22,9 +22,10 @@ _ROOM = 20
 
 
 def left_out(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """No call has what was left out, and the answer does not name it."""
+    """No call has what was left out, nothing else tells of it, and the answer does not name it."""
     for listing, name, names, missing, last in _walks(run) if has_answer(run) else ():
-        if _is_counted_in(run, len(names), len(missing)) and not any(_is_excused(run, each) for each in missing):
+        is_excused = any(_is_excused(run, each) or _is_told(run, listing, each) for each in missing)
+        if _is_counted_in(run, len(names), len(missing)) and not is_excused:
             words = join_words(missing)
             message = (
                 f"{listing.name} lists {len(names)}, and {name} was never called for {words}; "
@@ -45,6 +46,12 @@ def _is_excused(run: Run, name: str) -> bool:
     return any(is_stated(name, text) for text in texts)
 
 
+def _is_told(run: Run, listing: Step, name: str) -> bool:
+    """Another tool than the one that lists it may have said why, or that it was done."""
+    others = (call.result for step, call in own_tools(run) if step.name != listing.name and call.result is not None)
+    return any(is_stated(name, result.as_text()[:_TEXT]) for result in others)
+
+
 _Walk = tuple[Step, str, list[str], list[str], Step]
 """The call that listed, the tool, what was listed, what was left out, and the call behind which it should have come."""
 
@@ -58,7 +65,7 @@ def _walks(run: Run) -> Iterator[_Walk]:
                 done = {name: at for name in names if (at := steps.get(name)) and at.index > step.index}
                 missing = [name for name in names if name not in done]
                 is_walk = len(done) >= MANY - 1 and 0 < len(missing) <= min(_MOST, max(1, len(names) // _SHARE))
-                if is_walk and tool not in told and not any(used.get(name, 0) > step.index for name in missing):
+                if is_walk and tool not in told and used.isdisjoint(missing):
                     told.add(tool)
                     yield step, tool, names, missing, _before(names, done, missing[0])
 
@@ -79,13 +86,10 @@ def _called(run: Run) -> dict[str, dict[str, Step]]:
     return {tool: steps for tool, steps in found.items() if len(steps) >= MANY - 1}
 
 
-def _used(run: Run) -> dict[str, int]:
-    """The last call that has a value anywhere in its arguments, or in a text there."""
-    last: dict[str, int] = {}
-    for step, call in own_tools(run):
-        for _, item in leaves(value_of(call.arguments)):
-            last |= dict.fromkeys([str(item), *_NAME.findall(str(item)[:_TEXT])], step.index)
-    return last
+def _used(run: Run) -> set[str]:
+    """What any call has in its arguments, or in a text there."""
+    items = [str(item) for _, call in own_tools(run) for _, item in leaves(value_of(call.arguments))]
+    return {*items, *(name for item in items for name in _NAME.findall(item[:_TEXT]))}
 
 
 _NAME = re.compile(r"(?<![\w-])[^\W\d_]{1,8}[-_]?\d[\w-]*")

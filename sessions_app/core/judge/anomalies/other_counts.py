@@ -42,12 +42,17 @@ def other_counts(run: Run, rules: Rules) -> Iterator[Anomaly]:
         if counted is None or number in said or sums[step.name] in said:
             continue
         look, count = counted
-        if count in said and count not in known:
+        if count in said and count not in known and (number > count or _is_claimed(run, count)):
             message = (
                 f"{step.name} changed {number:.12g}, where {look.name} had counted {count:.12g} (step {look.index}); "
                 f"the answer says {count:.12g}"
             )
             yield Anomaly(code="other_count", message=message, steps=(step.index,))
+
+
+def _is_claimed(run: Run, count: float) -> bool:
+    """Less may have been needed: a sentence says that so many were changed."""
+    return any(count in counts_in(sentence) and _IN_WORDS.search(sentence) for sentence in statements(run))
 
 
 def _changed(run: Run) -> list[tuple[Step, ToolCall, float]]:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answer_words import answer_of, question_of
@@ -74,10 +75,20 @@ def _of_other_day(run: Run, said: _Said, step: Step, call: ToolCall) -> tuple[st
     day = next(iter(asked), "")
     told = _days_told(call, day) - {day} if len(asked) == 1 else set[str]()
     other = next(iter(told), "")
-    if len(told) != 1 or not said.has(day) or said.has(other):
+    if len(told) != 1 or not said.has(day) or said.has(other) or _may_be_a_zone(call, day, other):
         return None, False
     message = f"{step.name} was called for {day} but returned {other}; the answer says {day}"
     return (None if _is_known(run, step, other) else message), True
+
+
+def _may_be_a_zone(call: ToolCall, day: str, other: str) -> bool:
+    """Whether one is the day beside the other, and a time is told with it."""
+    try:
+        apart = date.fromisoformat(day) - date.fromisoformat(other)
+    except ValueError:
+        return True
+    texts = (each.as_text()[:_READ] for each in (call.arguments, call.result) if each is not None)
+    return abs(apart.days) == 1 and all(re.search(r"\d[T ]\d\d:\d\d", text) for text in texts)
 
 
 def _days_told(call: ToolCall, day: str) -> set[str]:

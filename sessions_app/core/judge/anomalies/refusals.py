@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
@@ -119,9 +120,12 @@ def unfinished_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if SAYS_NOTHING.search(answer) or not has_answer(run) or owns_up(run.output):
         return
     is_over = _OVER.search(answer) and not _UNDER_WAY.search(answer)
+    furthest = _furthest(run)
     for step, call in left_unfinished(run):
         state, parts = next(filter(is_waiting, told_states(call)), ""), parts_done(call)
         if not is_over and not (parts and _counts_all(answer, *parts)):
+            continue
+        if parts and furthest[call.tool_name, parts[1]] > parts[0]:
             continue
         state = state or (text_of(call.result) or "it had not finished").strip()[:_SAID]
         message = f"{step.name} last reported {state}, but the answer says that it is done"
@@ -129,6 +133,15 @@ def unfinished_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 
 _SAID = 80
+
+
+def _furthest(run: Run) -> dict[tuple[str, int], int]:
+    """By tool and the number of all parts, how many there were in the end: uploads go on piece by piece."""
+    found: dict[tuple[str, int], int] = defaultdict(int)
+    for _, call in own_tools(run):
+        done, of = parts_done(call) or (0, 0)
+        found[call.tool_name, of] = max(done, found[call.tool_name, of])
+    return found
 
 
 def _counts_all(answer: str, done: int, of: int) -> bool:
