@@ -156,7 +156,7 @@ def test_an_error_behind_a_model_call_that_failed_is_not_said_to_follow_an_answe
 
     assert reason.code == "error_outside_loop"
     assert reason.message.startswith("Step 3 (")
-    assert "failed, and the run ended with RateLimitError in other words" in reason.message
+    assert "failed, and the run ended with RateLimitError, worded differently" in reason.message
 
 
 @pytest.mark.parametrize("outcome", [None, "deferred", "unapproved"])

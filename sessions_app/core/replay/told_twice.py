@@ -206,7 +206,7 @@ def tools_contradicted(run: Run) -> tuple[Step, str] | None:
 def _told_twice(run: Run) -> Iterator[tuple[Step, JsonObject, JsonObject]]:
     """Each tool that the parameters of a request define, and what its table of tools has of it."""
     for step, call in main_models(run):
-        told = {tool.value.get("name"): tool.value for tool in call.tools or ()}
+        told = {each.get("name"): each for each in map(object_of, call.tools or ())}
         for tool in _offered(call) if told else ():
             yield step, tool, told.get(tool.get("name"), {})
 
