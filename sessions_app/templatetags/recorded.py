@@ -119,12 +119,6 @@ def visible(value: object) -> str:
 
 
 @register.filter
-def rule_title(code: str) -> str:
-    """Of a rule of anomalies, as people say it: `Error swallowed`."""
-    return code.replace("_", " ").capitalize().replace("json", "JSON")
-
-
-@register.filter
 def agent_query(name: str) -> str:
     """The query that finds the runs of the agent."""
     return f"agent:{quoted(name)}"

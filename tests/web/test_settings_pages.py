@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Page
 
-from sessions_app.core.judge.anomalies.detectors import RULES
+from sessions_app.core.judge.anomalies.detectors import NAMES, RULES
 from sessions_app.models import Project, Run
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import create_key
@@ -202,3 +202,11 @@ def test_nothing_of_the_members_is_cut_off_on_a_phone(page: Page, live_server, s
         assert box is not None
         assert box["x"] + box["width"] <= width
     assert page.evaluate("[...document.querySelectorAll('.scroll-x')].every(e => e.scrollWidth <= e.clientWidth)")
+
+
+def test_a_rule_of_anomalies_has_a_name_that_people_use_and_its_code_beside_it(ann):
+    page = ann.get(ADDRESS).content.decode()
+
+    assert '<strong>Refusal not reported</strong> <code class="soft small">refusal_unsaid</code>' in page
+    assert "<strong>Error swallowed</strong>" in page
+    assert NAMES.keys() <= RULES.keys()

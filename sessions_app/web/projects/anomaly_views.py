@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from sessions_app.core.judge.anomalies.anomaly import Rules
-from sessions_app.core.judge.anomalies.detectors import RULES
+from sessions_app.core.judge.anomalies.detectors import RULES, name_of
 from sessions_app.models import Project
 from sessions_app.queries.fired_rules import FiredRules, fired_rules
 from sessions_app.services.judgement import rules, save_rules, usual_rules
@@ -82,8 +82,8 @@ def _typed(odd: Rules) -> dict[str, object]:
     }
 
 
-def _rows(form: OddForm, fired: FiredRules) -> list[tuple[str, str, bool, int]]:
-    """Code, words, whether it is on, and in how many runs it found something: the most first."""
+def _rows(form: OddForm, fired: FiredRules) -> list[tuple[str, str, str, bool, int]]:
+    """Code, name, words, whether it is on, and in how many runs it found something: the most first."""
     on = form["on"].value() or []
-    rules = [(code, words, code in on, fired.by_code.get(code, 0)) for code, words in RULES.items()]
-    return sorted(rules, key=lambda rule: -rule[3])
+    rules = [(code, name_of(code), words, code in on, fired.by_code.get(code, 0)) for code, words in RULES.items()]
+    return sorted(rules, key=lambda rule: -rule[4])

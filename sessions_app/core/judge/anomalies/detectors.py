@@ -214,3 +214,33 @@ RULES: dict[str, str] = {
     "slow_step": "A step took longer than this; a note.",
 }
 """What each code of an anomaly means."""
+
+
+NAMES: dict[str, str] = {
+    "cut_off_json": "Truncated JSON",
+    "done_in_part": "Partly done",
+    "empty_result_unsaid": "Empty result not reported",
+    "other_date": "Wrong date",
+    "other_id": "Wrong id",
+    "other_identity": "Wrong user or tenant",
+    "other_record": "Wrong record",
+    "other_row": "Row not in the list",
+    "other_subject": "Reason from another record",
+    "other_sum": "Sum does not match",
+    "other_total": "Total does not match",
+    "other_value": "Outlier value",
+    "override_unsaid": "Forced past a refusal",
+    "page_unread": "More pages not read",
+    "refusal_unsaid": "Refusal not reported",
+    "sub_agent_unsaid": "Sub-agent failure not reported",
+    "unfinished_unsaid": "Unfinished work reported as done",
+    "unnamed_id": "Id from nowhere",
+    "used_of_other": "Another user's data used",
+    "warning_unsaid": "Warning not reported",
+}
+"""How a rule is called where its code is no phrase that people use."""
+
+
+def name_of(code: str) -> str:
+    """Of a rule: `Error swallowed`."""
+    return NAMES.get(code) or code.replace("_", " ").capitalize()
