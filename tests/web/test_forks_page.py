@@ -317,6 +317,16 @@ def test_a_fork_is_no_attempt_to_reproduce_the_run(parent, bob):
     assert report["replay"]["fork"] is None
 
 
+def test_an_attempt_of_a_golden_is_told_from_a_replay_of_the_same_number(parent, bob):
+    attempt = {"project": parent.project, "run": parent, "content": parent.content, "number": 1, "state": "done"}
+    for is_golden in (False, True):
+        Replay.objects.create(**attempt, verdict="reproduced", is_golden=is_golden)
+
+    page = forks_of(bob, parent)
+
+    assert set(re.findall(r">(\w[\w ]*#1)<", page)) == {"golden run #1", "replay #1"}
+
+
 def test_a_fork_can_be_queued_again_as_it_was_asked_for(parent, bob):
     waiting = make_waiting(parent, course={"answers": [{"at": 4}], "passed": 4})
 
