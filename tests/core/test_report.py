@@ -146,7 +146,7 @@ def test_input_is_one_safe_line(value, line):
                 limit_code="tool_answer_missing",
                 stopped_at=104,
             ),
-            "Stopped before step 104: its result was not recorded.",
+            "Stopped at step 104: its result was not recorded",
         ),
         (
             ReplayFacts(verdict="diverged", difference=DIFFERENCE),
@@ -431,6 +431,8 @@ def test_tools_that_ran_are_not_held():
 
 def test_a_clock_is_pinned_only_where_the_replay_pinned_it():
     assert budget_of(SAME)["clock"][0] == "pinned"
+    later = "2026-02-17T14:23:09+00:00"
+    assert budget_of(replace(SAME, clock=later))["clock"] == ("pinned", later)
     assert budget_of(replace(SAME, clock=None))["clock"] == ("uncontrolled", "not pinned; 2026-02-17T14:23:01+00:00")
 
 

@@ -28,7 +28,7 @@ def played_of(facts: ReplayFacts, made: Sequence[Run], *, asked: int = 1, enough
 
 def _unplayable(facts: ReplayFacts) -> str:
     if facts.limit and is_in_part(facts.verdict, facts.limit):
-        why = RESULT_MISSING if facts.lacks_result else facts.limit[0].lower() + facts.limit[1:]
+        why = f"{RESULT_MISSING}." if facts.lacks_result else facts.limit[0].lower() + facts.limit[1:]
         return f"Could not be played past step {facts.stopped_at}: {why}"
     return verdict_in_words(facts) if facts.agents_not_played else ""
 

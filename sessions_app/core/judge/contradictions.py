@@ -324,7 +324,7 @@ def _told_outcomes(run: Run) -> dict[str | None, JsonValue]:
 def _instructions(run: Run) -> Iterator[Reason]:
     """All steps can be replayed; with which instructions they were made cannot be told."""
     if instructions_contradict(run):
-        message = "The run's instructions are not those of its first request."
+        message = "The run's instructions differ from the system prompt of its first request."
         yield reason_at_end(run, "instructions_contradicted", message)
 
 

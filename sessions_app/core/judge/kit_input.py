@@ -139,7 +139,7 @@ def instructions(run: Run) -> Finding:
     if _BARE_NAME.fullmatch(text.strip()):
         return partial(f"The recorded text looks like the name of a prompt: {text.strip()[:60]}.")
     if instructions_contradict(run):
-        return contradictory("The run's instructions are not those of its first request.")
+        return contradictory("The run's instructions differ from the system prompt of its first request.")
     version = prompt_version(run)
     said = "no version recorded" if version is None else f"version {str(version)[:80]}"
     return captured(f"Full text, {len(text)} characters, SHA-256 {Payload.of_text(text).digest[:12]}, {said}.")

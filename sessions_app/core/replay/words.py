@@ -200,7 +200,7 @@ class ReplayFacts:
 
 # --- the verdict in words ----------------------------------------------------------------------
 
-RESULT_MISSING = "its result was not recorded."
+RESULT_MISSING = "its result was not recorded"
 
 
 def verdict_in_words(facts: ReplayFacts) -> str:
@@ -235,7 +235,7 @@ def _of_limit(facts: ReplayFacts) -> str | None:
     if not is_in_part(facts.verdict, facts.limit):
         return None
     if facts.lacks_result:
-        return f"Stopped before step {facts.stopped_at}: {RESULT_MISSING}"
+        return f"Stopped at step {facts.stopped_at}: {RESULT_MISSING}"
     if not facts.proof or not facts.proof.same_steps:
         return f"Nothing was compared: {_inside(facts.limit or '')}"
     same = f"Same {count(facts.proof.same_steps, 'step')}"

@@ -180,8 +180,13 @@ def _budget(run: Run, replay: ReplayFacts | None) -> tuple[BudgetRow, ...]:
     pairs = zip(rows, recorded, strict=True)
     loose = _loose_in(run, replay)
     by_model = _OF_THE_MODEL if replay.has_live_model else ()
-    held = ((before if row.key in by_model else row, before) for row, before in pairs)
+    held = ((before if row.key in by_model else _as_pinned(row, replay.clock), before) for row, before in pairs)
     return tuple(_asked_live(_let_loose(row, before, loose.get(row.key)), replay.live_model) for row, before in held)
+
+
+def _as_pinned(row: BudgetRow, clock: str | None) -> BudgetRow:
+    """A fork's clock does not stand at the start of the recording."""
+    return replace(row, values=clock) if row.key == "clock" and clock else row
 
 
 _OF_THE_MODEL = ("sampling", "seed", "model_version", "routing")

@@ -71,7 +71,7 @@ class Pair:
 
 def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
     facts = replay.facts
-    proof = proof_rows(report.replay.proof) if report.replay else []
+    proof = [_told_once(row, report.verdict) for row in proof_rows(report.replay.proof)] if report.replay else []
     pairs = _pairs(replay, report)
     return {
         **fork_context(project, replay, report.replay.fork if report.replay else None),
@@ -101,6 +101,13 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "forks_link": run_page("forks", project, replay.run),
         "agent": agent_of(replay),
     }
+
+
+def _told_once(row: tuple[str, str, str], verdict: str) -> tuple[str, str, str]:
+    """Without the reason that is in the verdict already."""
+    part, state, why = row
+    is_told = why and verdict.casefold().rstrip(".").endswith(why.casefold().rstrip("."))
+    return (part, state, "") if is_told else row
 
 
 def linked_words(text: str, ways: Mapping[str, str | None]) -> list[tuple[str, str | None]]:
