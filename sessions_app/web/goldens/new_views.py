@@ -114,8 +114,8 @@ def _tried(run: Run, checks: tuple[Check, ...]) -> dict[str, Any]:
     outcomes = [column.outcome for column in columns]
     sides = {"fails": outcomes.count("fail"), "passes": outcomes.count("pass")}
     sides |= {"passes_on_wrong": first.outcome == "pass" and bool(_wrong(run))}
-    sides |= {"unproven": _unproven([column.run for column in columns if column.outcome == "pass"])}
-    return {"columns": shown, "checks": by_check(checks, shown), **sides}
+    unproven = _unproven([column.run for column in columns if column.outcome == "pass"])
+    return {"columns": shown, "unproven": unproven, "checks": by_check(checks, shown), **sides}
 
 
 def _unproven(passing: list[Run]) -> str:

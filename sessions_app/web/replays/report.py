@@ -71,7 +71,7 @@ class Pair:
 
 def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
     facts = replay.facts
-    proof = [_told_once(row, report.verdict) for row in proof_rows(report.replay.proof)] if report.replay else []
+    proof = [_told_once(row, report.verdict or "") for row in proof_rows(report.replay.proof)] if report.replay else []
     pairs = _pairs(replay, report)
     return {
         **fork_context(project, replay, report.replay.fork if report.replay else None),
