@@ -36,14 +36,23 @@ _BROKE_DOWN = re.compile(
 
 def is_set_apart(run: Run, step: Step, call: ToolCall) -> bool:
     """Whether the answer names it in sentences that name none of two or more calls of its tool that went well."""
-    others = _went_well(run, step, call)
-    naming = [sentence for sentence in statements(run) if _names(run, step, call, sentence)]
-    is_alone = not any(_names(run, *other, sentence) for other in others for sentence in naming)
-    return len(others) > 1 and bool(naming) and is_alone
+    apart = _of_none_that_went_well(run).get(call.tool_name, [])
+    naming = [at for at, sentence in enumerate(statements(run)) if _names(run, step, call, sentence)]
+    return bool(apart and naming) and len(_went_well(run, step, call)) > 1 and all(apart[at] for at in naming)
+
+
+@once_each
+def _of_none_that_went_well(run: Run) -> dict[str, list[bool]]:
+    """By tool, whether each sentence names none of its calls that went well."""
+    return {
+        tool: [not any(_names(run, *pair, sentence) for pair in pairs) for sentence in statements(run)]
+        for tool, pairs in _first_that_went_well(run).items()
+        if len(pairs) < len(_calls_of(run)[tool])
+    }
 
 
 def _went_well(run: Run, step: Step, call: ToolCall) -> list[tuple[Step, ToolCall]]:
-    return [pair for pair in _first_that_went_well(run)[call.tool_name] if pair[0] is not step]
+    return [pair for pair in _first_that_went_well(run).get(call.tool_name, []) if pair[0] is not step]
 
 
 @once_each
