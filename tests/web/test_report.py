@@ -195,7 +195,7 @@ def test_a_missed_fixture_shows_the_call_and_the_nearest_ones(shop, bob):
     assert "</strong>({&quot;query&quot;: &quot;my order&quot;})" in page
     assert "user_id" in page
     assert "<del>&quot;u_7710&quot;</del>" in page
-    assert re.findall(r'data-next\s*>(?:<svg.*?</svg>)?\s*([^<]*)', page, re.DOTALL) == ["Answer it by hand, in a fork"]
+    assert re.findall(r"data-next\s*>(?:<svg.*?</svg>)?\s*([^<]*)", page, re.DOTALL) == ["Answer it by hand, in a fork"]
 
 
 def test_the_call_itself_is_none_that_comes_near_and_the_step_that_it_stopped_at_is_not_counted(shop, bob):

@@ -222,7 +222,7 @@ _DEFINITION = ("description", "parameters_json_schema")
 def _doubled(run: Run) -> tuple[JsonValue, Step] | None:
     """A rebuilt agent has one tool of a name."""
     for step, call in main_models(run) if run.source_format == "native" else ():
-        names = [tool.value.get("name") for tool in call.tools or ()]
+        names = [each.get("name") for each in map(object_of, call.tools or ())]
         if len(set(names)) < len(names):
             return next(name for name in names if names.count(name) > 1), step
     return None
