@@ -142,7 +142,7 @@ def test_an_argument_that_went_wrong_may_not_be_sent_again(bob, shop):
 
 def test_a_golden_that_passes_on_the_run_that_went_wrong_is_warned_of_until_it_fails(bob, shop):
     run = load_record(shop, run_id="wrong", session_id="chat", output="LI-33 has been paid.", steps=[REJECTED])
-    warning = "This run went wrong, and passes"
+    warning = "This run went wrong, yet it passes"
 
     sent = ticks(bob, run, "steps until the end, at most")
     passing = bob.post(form_of(run), {**sent, "try": "1"}, headers={"hx-request": "true"})
