@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Literal
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
-from sessions_app.core.judge.anomalies.failures import failed_steps
+from sessions_app.core.judge.anomalies.failed.failures import failed_steps
 from sessions_app.core.run import ErrorInfo, OtherCall, Run, ToolCall, counted_steps
 
 FailureOutcome = Literal["fixed", "still_fails", "fails_otherwise", "could_not_run", "not_known"]

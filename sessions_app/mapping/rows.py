@@ -14,7 +14,7 @@ from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
 from sessions_app.core.history import History
-from sessions_app.core.judge.anomalies.failures import failed_steps
+from sessions_app.core.judge.anomalies.failed.failures import failed_steps
 from sessions_app.core.payload import JsonValue, Payload, compact_json
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import (

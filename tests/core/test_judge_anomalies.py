@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.core.judge.anomalies.anomaly import Rules, first_odd_step
-from sessions_app.core.judge.anomalies.cut_json import is_cut_json
+from sessions_app.core.judge.anomalies.answers.cut_json import is_cut_json
 from sessions_app.core.judge.anomalies.detectors import DETECTORS, RULES, find_anomalies
-from sessions_app.core.judge.anomalies.nothing_found import is_empty
+from sessions_app.core.judge.anomalies.failed.nothing_found import is_empty
 from sessions_app.core.judge.story import story
 from sessions_app.core.model_names import is_same_model
 from sessions_app.core.payload import JSON, Payload

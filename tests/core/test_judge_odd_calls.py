@@ -9,7 +9,7 @@ import pytest
 
 from sessions_app.core.failures import signs_of
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
-from sessions_app.core.judge.anomalies.statements import figures_in, is_stated
+from sessions_app.core.judge.anomalies.reading.statements import figures_in, is_stated
 from sessions_app.core.run import Run
 from tests.core.test_judge_conversations import booked, found
 from tests.core.test_trouble_in_the_middle import OK, call, conversation, told

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
-from sessions_app.core.judge.anomalies.statements import counts_in
-from sessions_app.core.judge.anomalies.written_dates import days_in
+from sessions_app.core.judge.anomalies.reading.statements import counts_in
+from sessions_app.core.judge.anomalies.reading.written_dates import days_in
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ModelCall, Run
 from tests.core.test_judge_conversations import found

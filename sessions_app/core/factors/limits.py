@@ -6,7 +6,7 @@ import re
 
 from sessions_app.core.factors.checks import RATE_STATUSES, Check, has_answer, indexes, outward, searched, statuses
 from sessions_app.core.finish_reasons import is_cut
-from sessions_app.core.judge.anomalies.cut_json import is_cut_json
+from sessions_app.core.judge.anomalies.answers.cut_json import is_cut_json
 from sessions_app.core.judge.reading import count, own_tools, text_of
 from sessions_app.core.run import ModelCall, Run, Step, answered
 

@@ -10,7 +10,7 @@ from json import dumps
 from replay_goldens.trace import ToolUse, Trace
 from sessions_app.core.goldens.proposals import Proposal, escaped, first_line, holds, plain_members, proposals
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
-from sessions_app.core.judge.anomalies.refusals import claim_of_success
+from sessions_app.core.judge.anomalies.failed.refusals import claim_of_success
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 

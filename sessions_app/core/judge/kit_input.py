@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sessions_app.core.checkpoints import prompt_version
-from sessions_app.core.judge.anomalies.owners import TENANT_KEYS, USER_KEYS
+from sessions_app.core.judge.anomalies.values.owners import TENANT_KEYS, USER_KEYS
 from sessions_app.core.judge.grading import (
     OBJECT_NAME,
     Finding,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
-from sessions_app.core.judge.anomalies.failures import failed_steps, unhealed
-from sessions_app.core.judge.anomalies.repeats import RepeatedCall, repeated_calls
+from sessions_app.core.judge.anomalies.course.repeats import RepeatedCall, repeated_calls
+from sessions_app.core.judge.anomalies.failed.failures import failed_steps, unhealed
 from sessions_app.core.judge.last_calls import asked_last, is_settled
 from sessions_app.core.judge.reading import (
     TIMES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sessions_app.core.clipping import unescaped
-from sessions_app.core.judge.anomalies.failures import has_failed
+from sessions_app.core.judge.anomalies.failed.failures import has_failed
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall
 from sessions_app.core.search.words import spaced, with_parts

@@ -5,49 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.answers import error_words, no_answer
-from sessions_app.core.judge.anomalies.claims import unmade_claims
-from sessions_app.core.judge.anomalies.cut_answers import answer_cut
-from sessions_app.core.judge.anomalies.cut_json import cut_off_json
-from sessions_app.core.judge.anomalies.done_twice import done_twice
-from sessions_app.core.judge.anomalies.echoes import done_in_part, other_records
-from sessions_app.core.judge.anomalies.gone_past import failed_calls
-from sessions_app.core.judge.anomalies.languages import answers_in_a_known_language
-from sessions_app.core.judge.anomalies.left_out import left_out
-from sessions_app.core.judge.anomalies.listed_totals import totals_of_calls, totals_of_the_answer
-from sessions_app.core.judge.anomalies.models import model_changed, other_model_answered
-from sessions_app.core.judge.anomalies.nothing_found import (
-    answers_without_a_source,
-    empty_result_retried,
-    empty_results_gone_past,
-)
-from sessions_app.core.judge.anomalies.old_data import older_than_others
-from sessions_app.core.judge.anomalies.one_of_many import one_of_many
-from sessions_app.core.judge.anomalies.other_counts import other_counts
-from sessions_app.core.judge.anomalies.other_dates import other_dates
-from sessions_app.core.judge.anomalies.other_rows import other_rows
-from sessions_app.core.judge.anomalies.other_shapes import other_shapes
-from sessions_app.core.judge.anomalies.other_subjects import other_subjects
-from sessions_app.core.judge.anomalies.other_values import other_values
-from sessions_app.core.judge.anomalies.overrides import overridden
-from sessions_app.core.judge.anomalies.owners import other_identity, unscoped_calls, used_of_other
-from sessions_app.core.judge.anomalies.receipts import other_receipts
-from sessions_app.core.judge.anomalies.refusals import refusals_gone_past, unfinished_gone_past
-from sessions_app.core.judge.anomalies.repeats import duplicate_calls, many_tool_calls
-from sessions_app.core.judge.anomalies.skipped_checks import skipped_checks
-from sessions_app.core.judge.anomalies.steps import (
+from sessions_app.core.judge.anomalies.answers.answers import error_words, no_answer
+from sessions_app.core.judge.anomalies.answers.cut_answers import answer_cut
+from sessions_app.core.judge.anomalies.answers.cut_json import cut_off_json
+from sessions_app.core.judge.anomalies.course.claims import unmade_claims
+from sessions_app.core.judge.anomalies.course.done_twice import done_twice
+from sessions_app.core.judge.anomalies.course.left_out import left_out
+from sessions_app.core.judge.anomalies.course.models import model_changed, other_model_answered
+from sessions_app.core.judge.anomalies.course.repeats import duplicate_calls, many_tool_calls
+from sessions_app.core.judge.anomalies.course.skipped_checks import skipped_checks
+from sessions_app.core.judge.anomalies.course.steps import (
     finish_order,
     slow_steps,
     spans_lost,
     spans_under_one_id,
     state_chain_broken,
 )
-from sessions_app.core.judge.anomalies.sub_agents import called_runs_gone_past, sub_agents_gone_past
-from sessions_app.core.judge.anomalies.sums import sums_contradicted, total_contradicted
-from sessions_app.core.judge.anomalies.told_warnings import warnings_gone_past
-from sessions_app.core.judge.anomalies.too_soon import acted_too_soon
-from sessions_app.core.judge.anomalies.unnamed_ids import acted_on_another, acted_on_unnamed
-from sessions_app.core.judge.anomalies.unread_pages import unread_pages
+from sessions_app.core.judge.anomalies.course.unread_pages import unread_pages
+from sessions_app.core.judge.anomalies.failed.gone_past import failed_calls
+from sessions_app.core.judge.anomalies.failed.nothing_found import (
+    answers_without_a_source,
+    empty_result_retried,
+    empty_results_gone_past,
+)
+from sessions_app.core.judge.anomalies.failed.overrides import overridden
+from sessions_app.core.judge.anomalies.failed.refusals import refusals_gone_past, unfinished_gone_past
+from sessions_app.core.judge.anomalies.failed.sub_agents import called_runs_gone_past, sub_agents_gone_past
+from sessions_app.core.judge.anomalies.failed.told_warnings import warnings_gone_past
+from sessions_app.core.judge.anomalies.failed.too_soon import acted_too_soon
+from sessions_app.core.judge.anomalies.reading.languages import answers_in_a_known_language
+from sessions_app.core.judge.anomalies.values.echoes import done_in_part, other_records
+from sessions_app.core.judge.anomalies.values.listed_totals import totals_of_calls, totals_of_the_answer
+from sessions_app.core.judge.anomalies.values.old_data import older_than_others
+from sessions_app.core.judge.anomalies.values.one_of_many import one_of_many
+from sessions_app.core.judge.anomalies.values.other_counts import other_counts
+from sessions_app.core.judge.anomalies.values.other_dates import other_dates
+from sessions_app.core.judge.anomalies.values.other_rows import other_rows
+from sessions_app.core.judge.anomalies.values.other_shapes import other_shapes
+from sessions_app.core.judge.anomalies.values.other_subjects import other_subjects
+from sessions_app.core.judge.anomalies.values.other_values import other_values
+from sessions_app.core.judge.anomalies.values.owners import other_identity, unscoped_calls, used_of_other
+from sessions_app.core.judge.anomalies.values.receipts import other_receipts
+from sessions_app.core.judge.anomalies.values.sums import sums_contradicted, total_contradicted
+from sessions_app.core.judge.anomalies.values.unnamed_ids import acted_on_another, acted_on_unnamed
 from sessions_app.core.run import Run
 from sessions_app.core.shared_values import shared_values
 

@@ -1,0 +1,1 @@
+"""Answers that are missing, cut off or about an error."""

@@ -1,0 +1,1 @@
+"""Calls that failed, were refused or found nothing, and whether the answer says so."""

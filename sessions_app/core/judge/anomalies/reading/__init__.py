@@ -1,0 +1,1 @@
+"""What answers and tools say, in whatever words and languages; nothing here finds anything."""
