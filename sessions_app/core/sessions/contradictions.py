@@ -168,9 +168,14 @@ _AT_THE_END = ("output", "error")
 def _turn_before(turn: _Turn, earlier: Sequence[_Turn]) -> _Turn | None:
     """Of the same agent the one that shares most with what the turn was handed, the newest of those."""
     own = {part.key for part in turn.prior}
-    shared = [(len(own & each.held), at) for at, each in enumerate(earlier) if each.agent == turn.agent]
-    number, at = max(shared, default=(0, 0))
-    return earlier[at] if number else None
+    most, found = 0, None
+    for each in reversed([each for each in earlier if each.agent == turn.agent]):
+        shared = len(own & each.held)
+        if shared > most:
+            most, found = shared, each
+        if most == len(own):  # in a long conversation the newest turn holds all of it
+            break
+    return found
 
 
 def _of_callers(turns: Sequence[_Turn]) -> Iterator[Contradiction]:

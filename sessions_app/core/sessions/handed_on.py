@@ -115,8 +115,10 @@ def unknown_turn(prior: Sequence[SaidPart], end: Sequence[SaidPart], known: froz
 
 
 def _changes(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> list[tuple[str, int, int, int, int]]:
-    """None where nothing is the same: then it is not known that the one was handed on to the other."""
+    """Empty where nothing is the same: then it is not known that the one was handed on to the other."""
     keys = [part.key for part in end], [part.key for part in prior]
+    if keys[0] == keys[1]:
+        return []
     found = SequenceMatcher(None, *keys, autojunk=False).get_opcodes()
     return [(*each,) for each in found] if any(tag == "equal" for tag, *_ in found) else []
 
