@@ -27,7 +27,7 @@ SHEET = (
     KeyGroup(
         "everywhere",
         (
-            Key("mod+k", "find, go to, do"),
+            Key("mod+k", "command palette"),
             Key("?", "this sheet"),
             Key("Esc", "close, then up one level"),
             Key("Enter", "the page's next step"),

@@ -617,7 +617,7 @@ def test_the_worst_of_the_runs_made_together_is_the_last_result(bob, bad, shop):
     bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["old", "new"], "label": "v2", "deploy": "1"})
     failed, passed = golden.runs.order_by("pk")
     end(failed, bad)
-    assert last_result_of(bob) == ("No golden has failed so far; 1 has not finished.", ["failed", "queued"], "running")
+    assert last_result_of(bob) == ("1 golden still running, none failed.", ["failed", "queued"], "running")
 
     end(passed, good)
 

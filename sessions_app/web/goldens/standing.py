@@ -61,7 +61,7 @@ class Standing:
         if unjudged := self._of(*_UNJUDGED):
             return f"No golden failed, but {unjudged} of {self.total} could not be judged."
         if still := self._of("open"):
-            return f"No golden has failed so far; {still} {'has' if still == 1 else 'have'} not finished."
+            return f"{still} golden{'' if still == 1 else 's'} still running, none failed."
         return self._passes
 
     @property
