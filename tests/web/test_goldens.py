@@ -675,7 +675,7 @@ def words_of(page):
 def last_result_of(client):
     """The story, the states in the row of the only golden, and the state of the only deploy."""
     page = words_of(client.get(reverse("goldens", args=["shop"])))
-    story = re.search(r"\d of \d goldens? \w+\.|No golden .*? finished\.|Your golden holds\.", page)[0]
+    story = re.search(r"\d of \d goldens? \w+\.|\d goldens? still running, none failed\.|Your golden holds\.", page)[0]
     deploy = re.search(r"last deploy v2 (\w+)", page)[1]
     return story, re.findall(r"(queued|failed|passed) (?:old|new)", page), deploy
 
