@@ -72,7 +72,8 @@ def test_a_changed_tool_description_is_found(recorded: Run):
     record = record_of(recorded)
     record["tools"][0]["description"] = "Find one order by its ID."
 
-    assert verdict_of(record) == ("diverged", 1, "parameters.function_tools[0].description")
+    assert judge(parse_native(json.dumps(record).encode())).reasons[0].code == "tools_contradicted"
+    assert verdict_of(record)[0] == "could_not_run"
 
 
 @pytest.mark.parametrize(
@@ -257,8 +258,8 @@ def test_a_key_added_to_a_schema_is_found(recorded: Run):
     record = record_of(recorded)
     record["tools"][0]["parameters_json_schema"]["properties"]["user_id"] = {"type": "string"}
 
-    path = "parameters.function_tools[0].parameters_json_schema.properties.user_id"
-    assert verdict_of(record) == ("diverged", 1, path)
+    assert judge(parse_native(json.dumps(record).encode())).reasons[0].code == "tools_contradicted"
+    assert verdict_of(record)[0] == "could_not_run"
 
 
 @pytest.mark.parametrize("key", ["timestamp", "run_id", "conversation_id"])
@@ -316,7 +317,9 @@ def test_a_call_without_an_answer_that_nobody_asked_for_is_found(recorded: Run, 
 
     record = record_of(moved)
 
-    assert verdict_of(record) == ("diverged", index + 1, f"steps[{index}]")
+    is_judged = "is_output" in said  # by the tools of the request before
+    found = ("unknown_from_step", index + 1) if is_judged else ("diverged", index + 1)
+    assert verdict_of(record)[:2] == found
     result, made = replayed(json.dumps(record).encode())
     assert made is not None
     assert not compare_runs(parse_native(json.dumps(record).encode()), made).identical
@@ -699,26 +702,20 @@ def test_another_budget_is_found_at_its_own_step(scenario: Any, step: int, more:
     [
         ({"order_id": "ORD-9"}, "arguments.order_id"),
         ({"order_id": "ORD-1", "more": 1}, "arguments.more"),
-        ('{ "order_id" : "ORD-1" }', None),
     ],
 )
-def test_arguments_that_the_model_did_not_give_are_judged_with_their_field(recorded: Run, sent: Any, path: str | None):
+def test_arguments_that_the_model_did_not_give_are_judged_with_their_field(recorded: Run, sent: Any, path: str):
     record = record_of(recorded)
     step = next(step for step in record["steps"] if step["kind"] == "tool")
     given = step["arguments"] if isinstance(step["arguments"], dict) else json.loads(step["arguments"])
-    value = json.loads(sent) if isinstance(sent, str) else sent
     name = next(iter(given))
     renamed = {
-        name if key == "order_id" else key: given[name] if each == "ORD-1" else each for key, each in value.items()
+        name if key == "order_id" else key: given[name] if each == "ORD-1" else each for key, each in sent.items()
     }
-    step["arguments"] = json.dumps(renamed, indent=1) if isinstance(sent, str) else renamed
+    step["arguments"] = renamed
 
     judged = judge(parse_native(json.dumps(record).encode()))
 
-    if path is None:
-        assert judged.verdict == "replayable"
-        assert verdict_of(record)[0] == "reproduced"
-        return
     index = record["steps"].index(step) + 1
     field = path.replace("order_id", name)
     assert judged.words == f"The arguments of step {index} ({step['name']}) are not those that the model gave: {field}."

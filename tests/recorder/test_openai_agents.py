@@ -171,7 +171,7 @@ def test_a_changed_tool_description_is_found():
     record = one_record(lambda: run(one_lookup()))
     record["tools"][0]["description"] = "Find an order."
 
-    assert verdict_of(record) == ("diverged", 1, "parameters.function_tools[0].description")
+    assert verdict_of(record)[0] == "could_not_run"
 
 
 def test_run_sync_is_told_from_the_runs_inside_it():

@@ -134,7 +134,7 @@ def test_a_request_that_tells_an_earlier_thought_otherwise_is_not_proven(
     assert result.verdict == "reproduced"
     requests = result.facts["proof"]["requests"]
     assert (requests["state"] == "not_comparable") is is_another
-    assert ("tells the thinking of an answer otherwise" in (requests["reason"] or "")) is is_another
+    assert ("gives the thinking of an answer differently" in (requests["reason"] or "")) is is_another
 
 
 @pytest.mark.django_db

@@ -193,7 +193,7 @@ def test_a_golden_is_made_run_and_found_among_failure_groups(keyboard, shop):
     keyboard.reach("form[action$='/run'] button")
     keyboard.press("Enter")
     keyboard.work()
-    keyboard.shows("passed", "#golden-known .golden-runs")
+    keyboard.shows("failed", "#golden-known .golden-runs")
     keyboard.go("g", "g", to="/goldens$")
     keyboard.press("Shift+G")
     keyboard.go("Control+Enter", to="/golden-batches/")

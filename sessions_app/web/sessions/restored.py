@@ -115,7 +115,10 @@ def cut_step(place: RunPlace, shown: dict[str, Any]) -> dict[str, Any]:
     asked_by = shown["asked_by"]
     if asked_by is not None and asked_by.index in begun:
         asked_by = as_begun(asked_by)
-    shown = shown | later | {"last_index": until, "asked_by": asked_by}
+    followed_by = shown["followed_by"]
+    if followed_by is not None and followed_by.index > until:
+        followed_by = None
+    shown = shown | later | {"last_index": until, "asked_by": asked_by, "followed_by": followed_by}
     if shown["row"].index not in begun:
         return shown
     known = [section for section in shown["sections"] if section.key not in UNFINISHED]

@@ -91,14 +91,17 @@ for _name, _change in CHANGES.items():
 
 @kind("arguments, as a text with other spaces, in the step")
 def _arguments_respelled(record: Json) -> Made:
-    """A text and the object that it spells are the same by the rule on spellings, which a comparison counts."""
+    """A text stays that text: the step says that the model wrote another one. An object and a text that spells it are
+    the same by the rule on spellings, which a comparison counts."""
     reader = RecordReader(record)
     for index in called(reader):
         value = _read(reader.step(index)["arguments"])
         if isinstance(value, dict) and value:
             spaced = json.dumps(value, separators=(" , ", " : "), ensure_ascii=False)
             respelled = changed(record, with_fields(index, arguments=spaced))
-            yield f"step {index}", respelled, Expected(by="nobody", compared=None)
+            is_text = isinstance(reader.step(index)["arguments"], str)
+            by_judge = Expected(by="judge", place=at(index), is_comparable=False)
+            yield f"step {index}", respelled, by_judge if is_text else Expected(by="nobody", compared=None)
 
 
 def _read(said: Any) -> Any:
