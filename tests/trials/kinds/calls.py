@@ -99,7 +99,8 @@ def _arguments_respelled(record: Json) -> Made:
         if isinstance(value, dict) and value:
             spaced = json.dumps(value, separators=(" , ", " : "), ensure_ascii=False)
             respelled = changed(record, with_fields(index, arguments=spaced))
-            is_text = isinstance(reader.step(index)["arguments"], str)
+            asked = reader.asked(index)
+            is_text = asked is not None and isinstance(asked.part.get("args"), str)
             by_judge = Expected(by="judge", place=at(index), is_comparable=False)
             yield f"step {index}", respelled, by_judge if is_text else Expected(by="nobody", compared=None)
 
