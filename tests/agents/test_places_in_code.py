@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -60,29 +61,23 @@ def said_by(result: Result) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("runs_tools", [False, True])
-def test_other_words_of_a_check_are_told_at_the_call_that_it_refuses(runs_tools: bool):
-    run = recorded_run(counting)
+@pytest.mark.parametrize(
+    ("agent", "step", "then", "now"),
+    [(counting, 2, "Too few.", "Not enough."), (removing, 3, "No.", "Never.")],
+    ids=["a check that refuses", "a denial"],
+)
+def test_other_words_of_code_are_told_at_the_call_that_they_are_of(
+    agent: Callable[..., Any], step: int, then: str, now: str, runs_tools: bool
+):
+    run = recorded_run(agent)
 
     for result in (
-        replayed_by(run, own(counting(words="Not enough.")), runs_tools=runs_tools),
-        observed_by(run, counting(words="Not enough."), tools="run" if runs_tools else "frozen"),
+        replayed_by(run, own(agent(words=now)), runs_tools=runs_tools),
+        observed_by(run, agent(words=now), tools="run" if runs_tools else "frozen"),
     ):
-        assert place(result) == ("diverged", 2, "result")
-        assert said_by(result) == ("Too few.", "Not enough.")
-    assert place(replayed_by(run, own(counting()), runs_tools=runs_tools)) == SAME
-
-
-@pytest.mark.parametrize("runs_tools", [False, True])
-def test_other_words_of_a_denial_are_told_at_the_call_that_it_denies(runs_tools: bool):
-    run = recorded_run(removing)
-
-    for result in (
-        replayed_by(run, own(removing(words="Never.")), runs_tools=runs_tools),
-        observed_by(run, removing(words="Never."), tools="run" if runs_tools else "frozen"),
-    ):
-        assert place(result) == ("diverged", 3, "result")
-        assert said_by(result) == ("No.", "Never.")
-    assert place(replayed_by(run, own(removing()), runs_tools=runs_tools)) == SAME
+        assert place(result) == ("diverged", step, "result")
+        assert said_by(result) == (then, now)
+    assert place(replayed_by(run, own(agent()), runs_tools=runs_tools)) == SAME
 
 
 def test_a_call_that_is_no_longer_approved_comes_before_one_that_is_now():

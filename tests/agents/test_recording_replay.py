@@ -318,8 +318,8 @@ def test_a_call_without_an_answer_that_nobody_asked_for_is_found(recorded: Run, 
     record = record_of(moved)
 
     is_judged = "is_output" in said  # by the tools of the request before
-    found = ("unknown_from_step", index + 1) if is_judged else ("diverged", index + 1)
-    assert verdict_of(record)[:2] == found
+    found = ("unknown_from_step", f"steps[{index + 1}]") if is_judged else ("diverged", f"steps[{index}]")
+    assert verdict_of(record) == (found[0], index + 1, found[1])
     result, made = replayed(json.dumps(record).encode())
     assert made is not None
     assert not compare_runs(parse_native(json.dumps(record).encode()), made).identical
@@ -695,6 +695,18 @@ def test_another_budget_is_found_at_its_own_step(scenario: Any, step: int, more:
     judged = judge(parse_native(json.dumps(record).encode()))
     assert (judged.step, judged.reasons[0].code) == (step - 1, "retry_contradicted")
     assert verdict_of(record) == ("unknown_from_step", step, f"steps[{step}]")
+
+
+def test_arguments_as_another_text_than_the_model_gave_are_judged(recorded: Run):
+    record = record_of(recorded)
+    step = next(step for step in record["steps"] if step["kind"] == "tool")
+    given = step["arguments"] if isinstance(step["arguments"], dict) else json.loads(step["arguments"])
+    step["arguments"] = json.dumps(given, indent=1)
+
+    judged = judge(parse_native(json.dumps(record).encode()))
+
+    assert (judged.verdict, judged.reasons[0].code) == ("replayable_to_step", "spelling_contradicted")
+    assert verdict_of(record)[0] == "unknown_from_step"
 
 
 @pytest.mark.parametrize(

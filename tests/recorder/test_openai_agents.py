@@ -171,6 +171,7 @@ def test_a_changed_tool_description_is_found():
     record = one_record(lambda: run(one_lookup()))
     record["tools"][0]["description"] = "Find an order."
 
+    assert [reason.code for reason in judge(parse_native(bytes_of(record))).reasons] == ["tools_contradicted"]
     assert verdict_of(record)[0] == "could_not_run"
 
 

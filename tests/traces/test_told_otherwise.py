@@ -436,9 +436,10 @@ def test_a_result_that_a_tools_span_tells_as_the_json_of_its_text_is_not_proven(
 
 @pytest.mark.parametrize("at", [CHAT, SECOND])
 def test_a_tool_that_one_request_defines_otherwise_is_not_proven(spans: list[Span], at: int) -> None:
-    _, result = replayed_of(changed(spans, at, "gen_ai.tool.definitions", "How many", "How few"))
+    run, result = replayed_of(changed(spans, at, "gen_ai.tool.definitions", "How many", "How few"))
 
     if result.verdict == "could_not_run":
+        assert judge(run).reasons[0].code == "tools_contradicted"
         return
     part = result.facts["proof"]["parameters"]
     assert part["state"] != "proven"
@@ -786,9 +787,10 @@ def test_an_answer_that_ended_otherwise_than_its_message_tells_is_not_proven(sai
 
 @pytest.mark.parametrize("at", [CHAT, SECOND])
 def test_a_tool_that_one_request_names_otherwise_is_not_proven(spans: list[Span], at: int) -> None:
-    _, result = replayed_of(changed(spans, at, "gen_ai.tool.definitions", '"stock"', '"stocks"'))
+    run, result = replayed_of(changed(spans, at, "gen_ai.tool.definitions", '"stock"', '"stocks"'))
 
     if result.verdict == "could_not_run":
+        assert judge(run).reasons[0].code == "tools_contradicted"
         return
     part = result.facts["proof"]["parameters"]
     assert part["state"] != "proven"

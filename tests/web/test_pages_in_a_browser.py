@@ -368,7 +368,7 @@ def test_the_keys_of_a_closed_menu_work(signed_in, live_server, shop, key, leads
     signed_in.wait_for_url(f"**/{leads_to}?*")
 
 
-@pytest.mark.parametrize(("width", "top"), [(1280, 268), (390, 500)])
+@pytest.mark.parametrize(("width", "top"), [(1280, 267), (390, 500)])
 def test_the_head_of_a_session_leaves_the_page_to_its_steps(signed_in, live_server, shop, width, top):
     run = load_example(shop, "cancel_bug")
     signed_in.set_viewport_size({"width": width, "height": 800})

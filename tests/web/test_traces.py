@@ -218,6 +218,7 @@ def test_inner_steps_fold_and_are_shown_when_asked_for(shop, bob):
     assert page.count("<tr id=") == 1
     assert 'class="k-tool is-picked"' in page
     assert "2 inner steps of the framework folded." in page
+    assert re.search(r'<p class="story">(?:(?!</p>).)*\b1 step\b', page, re.DOTALL)
     assert 'class="ruler"' not in page + shown, "both lists are whole"
     assert 'Steps <span class="count">1</span>' in page
     assert "2 of 3 are inner steps of the framework." in shown
