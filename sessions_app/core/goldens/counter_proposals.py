@@ -11,6 +11,7 @@ from replay_goldens.trace import ToolUse, Trace
 from sessions_app.core.goldens.proposals import Proposal, escaped, first_line, holds, plain_members, proposals
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.judge.anomalies.failed.refusals import claim_of_success
+from sessions_app.core.judge.anomalies.reading.answer_words import is_named
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 
@@ -80,7 +81,7 @@ def _not_with(trace: Trace, anomaly: Anomaly) -> Iterator[Proposal]:
     """The arguments that the anomaly names."""
     for call in _calls_at(trace, anomaly):
         for name, value in plain_members(call.arguments):
-            if value and re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", anomaly.message):
+            if value and is_named(str(value), anomaly.message):
                 words = f"{call.tool} is called with {name} that does not contain"
                 yield Proposal(words=words, check=_argument(call, name), member="not_contains", value=str(value))
 

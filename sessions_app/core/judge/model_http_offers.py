@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from sessions_app.core.history import nodes
-from sessions_app.core.judge.reading import object_of, seen_message, value_of
+from sessions_app.core.judge.reading import as_object, object_of, objects_in, seen_message, value_of
 from sessions_app.core.model_names import could_be_same_model
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
@@ -43,7 +43,7 @@ def _other_setting(settings: JsonObject, wire: WireRequest) -> str | None:
 
 def _other_format(parameters: JsonObject, wire: WireRequest) -> str | None:
     """An output as JSON, in a request that the step says has none, or by a schema of other fields."""
-    asked = wire.settings.get("response_format") or _object_in(wire.settings, "text").get("format")
+    asked = wire.settings.get("response_format") or as_object(wire.settings.get("text")).get("format")
     if not isinstance(asked, dict) or asked.get("type") not in _AS_JSON or "output_object" not in parameters:
         return None
     if parameters["output_object"] is None:
@@ -57,9 +57,9 @@ _AS_JSON = ("json_schema", "json_object")
 
 def _fields_of(asked: JsonObject) -> set[str]:
     """Of the schema, which protocols put at different depths; none where there is no schema."""
-    inner = _object_in(asked, "json_schema")
-    schema = _object_in(inner, "schema") or inner or _object_in(asked, "schema")
-    return set(_object_in(schema, "properties"))
+    inner = as_object(asked.get("json_schema"))
+    schema = as_object(inner.get("schema")) or inner or as_object(asked.get("schema"))
+    return set(as_object(schema.get("properties")))
 
 
 # --- tools -------------------------------------------------------------------------------------
@@ -84,9 +84,9 @@ def _other_tools(call: ModelCall, wire: WireRequest) -> str | None:
 def _definitions(call: ModelCall) -> dict[str, JsonObject] | None:
     """Tools that the step says were offered, by name; None where it does not say."""
     parameters = object_of(call.parameters)
-    listed = [each for name in _LISTS for each in _objects(parameters.get(name))]
+    listed = [each for name in _LISTS for each in objects_in(parameters.get(name))]
     if "function_tools" not in parameters:
-        listed += _objects([value_of(tool) for tool in call.tools or ()])
+        listed += objects_in([value_of(tool) for tool in call.tools or ()])
         if not listed and call.tools is None:
             return None
     return {str(tool.get("name")): tool for tool in listed}
@@ -105,16 +105,7 @@ def _has_other_fields(said: JsonObject | None, sent: JsonObject | None) -> bool:
     schema = None if said is None else said.get("parameters_json_schema", said.get("parameters"))
     if not isinstance(schema, dict) or sent is None:
         return False
-    return set(_object_in(schema, "properties")) != set(_object_in(sent, "properties"))
-
-
-def _object_in(value: JsonObject, name: str) -> JsonObject:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _objects(value: JsonValue) -> list[JsonObject]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return set(as_object(schema.get("properties"))) != set(as_object(sent.get("properties")))
 
 
 # --- calls of earlier answers ------------------------------------------------------------------

@@ -67,14 +67,22 @@ def _value_or_none(payload: Payload) -> JsonValue:
 
 def object_of(payload: Payload | None) -> JsonObject:
     """The value where it is an object, else an empty one."""
-    value = value_of(payload)
+    return as_object(value_of(payload))
+
+
+def as_object(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
+
+
+def objects_in(value: JsonValue) -> list[JsonObject]:
+    """Of a list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def listed_rows(value: JsonValue) -> list[JsonObject]:
     """The objects of a list, or of the lists in an object."""
     lists = value.values() if isinstance(value, dict) else [value]
-    return [row for each in lists if isinstance(each, list) for row in each if isinstance(row, dict)]
+    return [row for each in lists for row in objects_in(each)]
 
 
 def leaves(value: JsonValue) -> Iterator[tuple[str | None, JsonValue]]:

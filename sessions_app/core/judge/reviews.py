@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.judge.reading import first_requests, main_models, object_of, step_name
+from sessions_app.core.judge.reading import as_object, first_requests, main_models, object_of, objects_in, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.ran_with import APPROVED
@@ -30,12 +30,7 @@ def review_gaps(run: Run) -> Iterator[Reason]:
 def _decisions(run: Run) -> list[JsonObject]:
     if run.source_format != "native" or run.agent.framework not in GRAPHS:
         return []
-    found = _object(object_of(run.input).get("resume")).get("decisions")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    return objects_in(as_object(object_of(run.input).get("resume")).get("decisions"))
 
 
 def _resumed(run: Run) -> list[tuple[Step, ToolCall]]:
@@ -45,7 +40,7 @@ def _resumed(run: Run) -> list[tuple[Step, ToolCall]]:
 
 
 def _approved_otherwise(run: Run, decisions: list[JsonObject]) -> str | None:
-    edits = [_object(each.get("edited_action")).get("args") for each in decisions if each.get("type") == "edit"]
+    edits = [as_object(each.get("edited_action")).get("args") for each in decisions if each.get("type") == "edit"]
     for step, _ in _resumed(run):
         approved = step.extra.get(APPROVED)
         if approved is not None and not _is_among(approved, edits):

@@ -41,7 +41,7 @@ def _is_another_turn(run: Run) -> bool:
     last = next(earlier, None)
     if last is None:
         return True
-    is_asked = run.input is not None and (run.input.is_text or (run.input.is_json and is_prompt(run.input)))
+    is_asked = run.input is not None and is_prompt(run.input)
     return is_asked and run.input is not None and not same_json(last.get("content"), run.input.value)
 
 
@@ -53,7 +53,7 @@ def _may_be_held_against(run: Run) -> bool:
     is_plain = run.origin == "recorded" and not is_resumed and not is_openai_agents(run)
     if not is_plain or run.input is None or is_of_recorder(run) or has_prompt_of_code(run):
         return False
-    return run.is_told_by_others or run.input.is_text or (run.input.is_json and is_prompt(run.input))
+    return run.is_told_by_others or is_prompt(run.input)
 
 
 def _is_elsewhere(run: Run) -> bool:

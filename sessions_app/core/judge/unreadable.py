@@ -60,7 +60,8 @@ def unreadable_contents(run: Run) -> Iterator[Reason]:
 
 
 def is_prompt(payload: Payload) -> bool:
-    return _first_error(PROMPT, payload.value) is None
+    """A text, or a list of texts and files."""
+    return payload.is_text or (payload.is_json and _first_error(PROMPT, payload.value) is None)
 
 
 def _first_error(shape: TypeAdapter[Any], value: JsonValue) -> ErrorDetails | None:

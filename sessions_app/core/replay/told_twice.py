@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
-from sessions_app.core.judge.reading import first_requests, is_of_recorder, main_models, object_of, step_name
+from sessions_app.core.judge.reading import (
+    first_requests,
+    is_of_recorder,
+    main_models,
+    object_of,
+    objects_in,
+    step_name,
+)
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
@@ -212,8 +219,7 @@ def _told_twice(run: Run) -> Iterator[tuple[Step, JsonObject, JsonObject]]:
 
 
 def _offered(call: ModelCall) -> list[JsonObject]:
-    tools = object_of(call.parameters).get("function_tools")
-    return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    return objects_in(object_of(call.parameters).get("function_tools"))
 
 
 _DEFINITION = ("description", "parameters_json_schema")

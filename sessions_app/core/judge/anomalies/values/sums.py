@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.reading.answer_words import answer_of
 from sessions_app.core.judge.reading import (
+    as_object,
     first_requests,
     has_answer,
     is_number,
@@ -18,7 +19,7 @@ from sessions_app.core.judge.reading import (
     text_of,
     value_of,
 )
-from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall
 
 CENT = 0.006
@@ -48,7 +49,7 @@ def other_sums(run: Run) -> Iterator[tuple[Step, str, float, float]]:
             if len(before) == 1 and number not in known and not made_of(number, before[0], alone):
                 yield step, key, number, before[0]
         known |= {item for _, item in leaves([arguments, result]) if is_number(item)}
-        for item in (item for value in (arguments, result) for item in _fields(value).values() if is_number(item)):
+        for item in (item for value in (arguments, result) for item in as_object(value).values() if is_number(item)):
             insort(alone, item)
         for key, number in _sums(result):
             for sums in (told[key, item] for item in about):
@@ -65,12 +66,8 @@ def _merged(found: Iterable[_ByQuestion]) -> _ByQuestion:
     return {about: number for sums in found for about, number in sums.items()}
 
 
-def _fields(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
 def _sums(value: JsonValue) -> list[tuple[str, float]]:
-    return [(key, item) for key, item in _fields(value).items() if key in SUM_KEYS and is_number(item)]
+    return [(key, item) for key, item in as_object(value).items() if key in SUM_KEYS and is_number(item)]
 
 
 def made_of(number: float, told: float, others: list[float]) -> bool:
