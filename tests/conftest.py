@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from urllib.parse import urlsplit
@@ -141,8 +142,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Every test that asks for a browser carries the mark; without one it is skipped.
 
     They run last, whatever others make of the order: from the first of them on Playwright's event loop stays in this
-    thread, and `asyncio.run`, which other tests need, refuses to work beside it. Each kind of a file has one process.
+    thread, and `asyncio.run`, which other tests need, refuses to work beside it. Each kind of a file has one process;
+    the largest file that uses a browser begins first, lest one process be left alone with it at the end.
     """
+    of_a_file = Counter(item.path for item in items if uses_browser(item))
     for item in items:
         if uses_browser(item):
             item.add_marker("browser")
@@ -150,7 +153,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="no Chromium on PATH"))
         item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{' in a browser' if uses_browser(item) else ''}"))
     yield
-    items.sort(key=uses_browser)
+    items.sort(key=lambda item: (uses_browser(item), -of_a_file[item.path]))
 
 
 def uses_browser(item: pytest.Item) -> bool:
