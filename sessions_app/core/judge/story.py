@@ -104,12 +104,15 @@ def _failures_in_words(run: Run) -> tuple[str | None, str | None]:
     if run.status == "error" and failed and failed[-1] is run.steps[-1]:
         failed.pop()
     open_ones = {step.index for step, _ in unhealed(run)} | _never_accepted(run, refused)
-    healed = [step for step in failed if isinstance(step.call, ToolCall) and step.index not in open_ones]
-    rest = [step for step in failed if not isinstance(step.call, ToolCall) or step.index in open_ones]
+    healed = {step.index for step in failed if isinstance(step.call, ToolCall)} - open_ones
     return (
-        f"{_numbered(rest)} failed" if rest else None,
-        f"{_numbered(healed)} failed, then succeeded on retry" if healed else None,
+        _in_words([step for step in failed if step.index not in healed], "failed"),
+        _in_words([step for step in failed if step.index in healed], "failed, then succeeded on retry"),
     )
+
+
+def _in_words(steps: Sequence[Step], what: str) -> str | None:
+    return f"{_numbered(steps)} {what}" if steps else None
 
 
 def _refused(run: Run) -> dict[int, Step]:
