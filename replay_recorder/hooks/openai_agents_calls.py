@@ -64,8 +64,9 @@ class CallLog:
         """The answer of this model step may ask for calls; some of them may be `handoffs`."""
         self._handoffs = frozenset(handoffs)
         for call_id in (part["tool_call_id"] for part in parts if part["part_kind"] == "tool-call"):
-            self._asked[call_id] = step
             # An id may come again, although it should not.
+            self._asked.pop(call_id, None)
+            self._asked[call_id] = step
             self._calls.pop(call_id, None)
             self._results.pop(call_id, None)
 
@@ -165,6 +166,15 @@ class CallLog:
             call_id = call_id_of(row)
             if call_id is not None and not is_answer(row) and "output" in row:
                 self._settle(call_id, row["output"])
+
+    def note_order(self, rows: Iterable[Json]) -> None:
+        """Of calls of several kinds in one answer the model is told kind by kind."""
+        newest = max(self._asked.values(), default=None)
+        asked = [call_id for call_id, step in self._asked.items() if step == newest]
+        told = [call_id for row in rows if not is_answer(row) and (call_id := call_id_of(row)) in asked]
+        if told != sorted(told, key=asked.index) and self._calls.keys() >= set(told):
+            for place, call_id in enumerate(told, start=1):
+                self._run.amend(self._calls[call_id].step, told_as=place)
 
     def _settle(self, call_id: str, output: Any) -> None:
         if call_id not in self._calls and (call_id in self._asked or call_id in self.carried):

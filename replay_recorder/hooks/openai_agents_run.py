@@ -112,6 +112,7 @@ class RunLog:
         """Called in the task that asks the model next."""
         asked = self._conversation.ask(items, instructions, self._calls.carried)
         self._calls.settle(asked.rows)
+        self._calls.note_order(asked.rows)
         if self._request is None:
             self._put_start(instructions, asked.prior)
         title = model_name(agent.model) or "model"

@@ -8,8 +8,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from agents import function_tool, tool_output_guardrail
+from agents import CustomTool, LocalShellTool, WebSearchTool, function_tool, tool_output_guardrail
 from agents.tool_guardrails import ToolGuardrailFunctionOutput
+from openai.types.responses import (
+    ResponseCustomToolCall,
+    ResponseFunctionWebSearch,
+    ResponseReasoningItem,
+)
+from openai.types.responses.response_output_item import LocalShellCall
 
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.verdict import judge
@@ -98,6 +104,107 @@ def test_items_that_hold_a_call_twice_or_not_at_all_are_named(change: Change):
 
     judged = assert_promise_kept(bytes_of(record))
     assert [(reason.message, reason.step) for reason in judged.reasons] == [(COUNTED[change], 4)]
+
+
+THOUGHT = {
+    "id": "rs_1",
+    "type": "reasoning",
+    "summary": [{"type": "summary_text", "text": "List them."}],
+    "encrypted_content": "c2lnbmVk",
+}
+SHELL_CALL = {
+    "id": "ls_1",
+    "type": "local_shell_call",
+    "call_id": "c1",
+    "status": "completed",
+    "action": {"type": "exec", "command": ["ls"], "env": {}},
+}
+SEARCH = {
+    "id": "ws_1",
+    "type": "web_search_call",
+    "status": "completed",
+    "action": {"type": "search", "query": "opening hours"},
+}
+OUTPUTS: dict[str, Any] = {
+    "reasoning": ResponseReasoningItem.model_validate(THOUGHT),
+    "local_shell_call": LocalShellCall.model_validate(SHELL_CALL),
+    "web_search_call": ResponseFunctionWebSearch.model_validate(SEARCH),
+    "custom_tool_call": ResponseCustomToolCall(type="custom_tool_call", call_id="c2", name="sql", input="SELECT 1"),
+}
+"""What a model may answer besides texts and calls of functions, by kind."""
+
+
+def _of_all_kinds() -> Record:
+    """Steps: 1 model, 2 the shell, 3 the database, 4 model."""
+
+    async def asked(context: Any, said: str) -> str:
+        return f"ran {said}"
+
+    tools: list[Any] = [
+        LocalShellTool(executor=lambda request: "a.txt"),
+        CustomTool(name="sql", description="Ask the database.", on_invoke_tool=asked),
+        WebSearchTool(),
+    ]
+    made = playing.agent([*OUTPUTS.values()], [playing.says("Done.")], tools=tools)
+    return playing.one_record(lambda: playing.run(made))
+
+
+OF_KINDS: dict[str, Callable[[Record], Any]] = {
+    "reasoning": lambda raw: raw["summary"][0].update(text="Erase them."),
+    "local_shell_call": lambda raw: raw["action"].update(command=["rm"]),
+    "local_shell_call_output": lambda raw: raw.update(output="b.txt"),
+    "web_search_call": lambda raw: raw["action"].update(query="salaries"),
+    "custom_tool_call": lambda raw: raw.update(input="DROP TABLE orders"),
+    "custom_tool_call_output": lambda raw: raw.update(output="dropped"),
+}
+
+
+@pytest.mark.parametrize("kind", OF_KINDS)
+def test_items_of_every_kind_are_held_against_the_messages(kind: str):
+    record = _of_all_kinds()
+    assert "items_contradicted" not in [each.code for each in judge(parse_native(bytes_of(record))).reasons]
+    at, item = next((at, item) for at, item in enumerate(record["items"]) if item["raw"]["type"] == kind)
+
+    OF_KINDS[kind](item["raw"])
+
+    told = [each.message for each in assert_promise_kept(bytes_of(record)).reasons]
+    assert f"The run's items[{at}] says something else than its messages." in told
+
+
+@pytest.mark.parametrize("field", ["id", "encrypted_content"])
+def test_a_thoughts_id_and_signature_are_part_of_it(field: str):
+    record = _of_all_kinds()
+
+    record["items"][0]["raw"][field] = "forged"
+
+    told = [each.message for each in assert_promise_kept(bytes_of(record)).reasons]
+    assert "The run's items[0] says something else than its messages." in told
+
+
+PAST: list[Any] = [
+    {"role": "user", "content": "Order O-1?"},
+    {"type": "function_call", "call_id": "c0", "name": "status", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c0", "output": "shipped"},
+    {"role": "user", "content": "And now?"},
+]
+FORGED: list[tuple[int, str, str]] = [
+    (0, "role", "developer"),
+    (1, "arguments", '{"all": true}'),
+    (1, "name", "erase"),
+    (1, "call_id", "c9"),
+    (2, "output", "lost"),
+]
+
+
+@pytest.mark.parametrize(("at", "field", "other"), FORGED)
+def test_what_a_run_was_started_with_stands_in_its_first_request(at: int, field: str, other: str):
+    record = playing.one_record(lambda: playing.run(playing.agent([playing.says("Done.")]), PAST))
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
+
+    record["input_items"][at][field] = other
+
+    told = [each.message for each in assert_promise_kept(bytes_of(record)).reasons]
+    assert told == [f"The run's input_items[{at}] says something else than its first request."]
 
 
 @pytest.mark.parametrize("odd", [["x"], {"a": 1}, 5, None], ids=str)
@@ -269,3 +376,12 @@ def test_another_last_agent_than_the_one_of_the_last_answer_is_named():
 
     judged = assert_promise_kept(bytes_of(record))
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("agent_contradicted", 4)]
+
+
+def test_answers_to_calls_of_several_kinds_are_told_in_the_order_of_the_sdk():
+    record = _of_all_kinds()
+
+    told = {step["tool_name"]: step["told_as"] for step in playing.steps_of(record, "tool")}
+
+    assert told == {"local_shell": 2, "sql": 1}
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, islice
 
 from sessions_app.core.compare.strict import same_json
@@ -14,7 +14,15 @@ from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.values import read_value
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.openai_loop import rewritten_requests
-from sessions_app.core.judge.reading import main_models, own_tools, seen_message, seen_messages, step_name, value_of
+from sessions_app.core.judge.reading import (
+    main_models,
+    objects_in,
+    own_tools,
+    seen_message,
+    seen_messages,
+    step_name,
+    value_of,
+)
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
@@ -37,9 +45,9 @@ def _other_input(run: Run) -> Iterator[Reason]:
     items = run.extra.get("input_items")
     node = main_models(run)[0][1].history if main_models(run) else None
     parts = [part for each in nodes(node) for part in seen_message(each.message, step=0).parts]
-    said = {text for part in parts for text in _words(part.get("content"))}
+    messages = _Messages(parts, is_whole=True)
     for position, item in enumerate(items if isinstance(items, list) and node is not None else ()):
-        if isinstance(item, dict) and not said.issuperset(_words(item.get("output", item.get("content")))):
+        if isinstance(item, dict) and not messages.hold(item):
             message = f"The run's input_items[{position}] says something else than its first request."
             yield reason_at_end(run, "items_contradicted", message)
     if isinstance(items, list) and _lacks_input(run, items):
@@ -95,7 +103,7 @@ def _link(media_type: JsonValue, data: JsonValue) -> str:
 def _other_items(run: Run) -> Iterator[Reason]:
     """All steps can be replayed; which of the two copies is what happened cannot be told."""
     items = run.extra.get("items")
-    messages = _Messages(run)
+    messages = _of_the_run(run)
     for position, item in enumerate(items if isinstance(items, list) else ()):
         words = _said_otherwise(item, messages) if isinstance(item, dict) else None
         if words is not None:
@@ -156,47 +164,84 @@ _AROUND: dict[str, list[JsonValue]] = {
 """What the SDK calls the items that hold each."""
 
 
+def _of_the_run(run: Run) -> _Messages:
+    parts = [part for seen in seen_messages(run) for part in seen.parts]
+    knows_its_past = run.deferred is None or run.prior is not None
+    is_whole = knows_its_past and all(call.response is not None for _, call in run.model_calls)
+    messages = _Messages(parts, is_whole=is_whole)
+    # The words of a handler of errors stand nowhere but in the output.
+    messages.texts["assistant"].update(_words(value_of(run.output)))
+    for _, call in run.tool_calls:
+        if call.result is not None:
+            told = call.result.as_text() if call.result.is_text else value_of(call.result)
+            messages.said["answer", str(call.call_id)].append(told)
+    return messages
+
+
 class _Messages:
-    """What the messages of a run say, as its items would."""
+    """What messages say, as items would."""
 
-    def __init__(self, run: Run) -> None:
-        parts = [part for seen in seen_messages(run) for part in seen.parts]
-        said = [part.get("content") for part in parts if part.get("part_kind") == "text"]
-        # The words of a handler of errors stand nowhere but in the output.
-        self._texts = {text for text in [*said, value_of(run.output)] if isinstance(text, str)}
-        # Items of the run that this one goes on from are not among its messages.
-        self._is_whole = run.deferred is None and all(call.response is not None for _, call in run.model_calls)
-        self._calls: dict[str, list[JsonValue]] = defaultdict(list)
-        self._answers: dict[str, list[JsonValue]] = defaultdict(list)
+    def __init__(self, parts: list[JsonObject], *, is_whole: bool) -> None:
+        self._is_whole = is_whole
+        self.texts: dict[str, set[str]] = defaultdict(set)
+        self.said: dict[tuple[str, str], list[JsonValue]] = defaultdict(list)
         for part in parts:
-            if part.get("part_kind") == "tool-call":
-                self._calls[str(part.get("tool_call_id"))].append([part.get("tool_name"), part.get("args")])
-            elif part.get("part_kind") == "tool-return":
-                self._answers[str(part.get("tool_call_id"))].append(part.get("content"))
-        for _, call in run.tool_calls:
-            if call.result is not None:
-                told = call.result.as_text() if call.result.is_text else value_of(call.result)
-                self._answers[str(call.call_id)].append(told)
+            what, said = _told_by_part(part)
+            self.said[what, _id_of(part, "tool_call_id", "id")].append(said)
+            self.texts[what].update(_words(said))
 
-    def hold(self, raw: JsonObject) -> bool:
+    def hold(self, item: JsonObject) -> bool:
         """Whether they say what this item says, as far as they tell of it."""
-        match raw.get("type"):
-            case "message":
-                return not self._is_whole or self._texts.issuperset(_words(raw.get("content")))
-            case "function_call":
-                return self._has(raw) and _is_known(self._calls, raw, [raw.get("name"), raw.get("arguments")])
-            case "function_call_output":
-                return self._has(raw) and _is_known(self._answers, raw, raw.get("output"))
-        return True
-
-    def _has(self, raw: JsonObject) -> bool:
-        return not self._is_whole or str(raw.get("call_id")) in self._calls
+        what, said = _told_by_item(item)
+        called = _id_of(item, "call_id", "approval_request_id", "id")
+        if item.get("type", "message") == "message":
+            return not self._is_whole or self.texts[what].issuperset(_words(said))
+        known = self.said.get((what, called))
+        if not known:
+            return not self._is_whole or (what == "answer" and ("call", called) in self.said)
+        # A call id may come again, and then stands for several.
+        return any(same_json(each, said) for each in known)
 
 
-def _is_known(known: Mapping[str, list[JsonValue]], raw: JsonObject, said: JsonValue) -> bool:
-    """A call id may come again, and then stands for several."""
-    held = known.get(str(raw.get("call_id")))
-    return not held or any(same_json(each, said) for each in held)
+def _id_of(told: JsonObject, *names: str) -> str:
+    return str(next((told[name] for name in names if told.get(name) not in (None, _NO_ID)), None))
+
+
+_NO_ID = "__fake_id__"
+"""What the SDK writes where the provider gave no id."""
+
+
+def _told_by_part(part: JsonObject) -> tuple[str, JsonValue]:
+    match part.get("part_kind"):
+        case "tool-call" | "builtin-tool-call":
+            return "call", [part.get("tool_name"), part.get("args")]
+        case "tool-return" | "builtin-tool-return":
+            return "answer", part.get("content")
+        case "thinking":
+            return "thought", [part.get("content"), part.get("signature")]
+    return _SPEAKERS.get(str(part.get("part_kind")), "user"), part.get("content")
+
+
+_SPEAKERS = {"text": "assistant", "system-prompt": "system"}
+
+
+def _told_by_item(item: JsonObject) -> tuple[str, JsonValue]:
+    kind = str(item.get("type", "message"))
+    match kind:
+        case "message":
+            return str(item.get("role")).replace("developer", "system"), item.get("content")
+        case "reasoning":
+            pieces = [*objects_in(item.get("summary")), *objects_in(item.get("content"))]
+            words = "\n".join(str(piece.get("text", "")) for piece in pieces)
+            return "thought", [words, item.get("encrypted_content")]
+        case "function_call":
+            return "call", [item.get("name"), item.get("arguments")]
+        case "custom_tool_call":
+            return "call", [item.get("name"), {"input": item.get("input")}]
+    rest = {name: value for name, value in item.items() if name not in ("type", "id", "call_id")}
+    if kind.endswith(("_output", "_response")):
+        return "answer", item.get("output", rest)
+    return "call", [kind.removesuffix("_call"), rest]
 
 
 # --- what tools returned -----------------------------------------------------------------------
