@@ -966,6 +966,9 @@ APPROVE, REJECT = {"type": "approve"}, {"type": "reject", "message": "Not this o
         (APPROVE, _edit("ORD-1")),
         (_edit("ORD-1"), _edit("ORD-2")),
         (_edit("ORD-1"), APPROVE),
+        (_edit("ORD-1"), {"type": "edit", "edited_action": {"name": "erase", "args": {"order_id": "ORD-1"}}}),
+        (APPROVE, {"type": "accept"}),
+        (REJECT, REJECT | {"type": "refuse"}),
     ],
 )
 def test_what_somebody_decided_is_what_became_of_the_call(decided: dict[str, Any], said: dict[str, Any]):
@@ -973,6 +976,16 @@ def test_what_somebody_decided_is_what_became_of_the_call(decided: dict[str, Any
     record = json.loads(encode_native(run))
     assert assert_promise_kept(encode_native(run)).verdict == "replayable"
     record["input"]["resume"]["decisions"] = [said]
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
+
+
+@pytest.mark.parametrize("said", ["denied", "approved"])
+def test_a_call_ended_as_the_run_says_that_it_was_decided(said: str):
+    record = json.loads(encode_native(_reviewed(APPROVE)))
+    record["deferred"] = dict.fromkeys(record["deferred"], said)
 
     judged = assert_promise_kept(json.dumps(record).encode())
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from agents import CustomTool, LocalShellTool, WebSearchTool, function_tool, tool_output_guardrail
+from agents import CustomTool, LocalShellTool, ToolOutputText, WebSearchTool, function_tool, tool_output_guardrail
 from agents.tool_guardrails import ToolGuardrailFunctionOutput
 from openai.types.responses import (
     ResponseCustomToolCall,
@@ -235,6 +235,27 @@ def test_items_that_say_something_else_than_the_messages_are_named(change: Chang
 def test_what_a_tool_returned_is_held_against_what_the_model_was_told(returned: Any):
     record = _looked_up(STATUS)
     assert record["steps"][1]["returned"] == STATUS
+
+    record["steps"][1]["returned"] = returned
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 2)]
+
+
+@pytest.mark.parametrize(
+    ("given", "returned"),
+    [
+        (2.5, 3.5),
+        (7, 7.0),
+        (True, False),
+        (ToolOutputText(text="sunny"), {"type": "text", "text": "rain"}),
+        ([ToolOutputText(text="sunny")], [{"type": "text", "text": "rain"}]),
+    ],
+    ids=repr,
+)
+def test_a_number_or_a_text_that_a_tool_returned_is_what_the_model_was_told(given: Any, returned: Any):
+    record = _looked_up(given)
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
 
     record["steps"][1]["returned"] = returned
 

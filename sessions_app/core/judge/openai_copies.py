@@ -24,7 +24,7 @@ from sessions_app.core.judge.reading import (
     value_of,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
-from sessions_app.core.payload import JsonObject, JsonValue, compact_json
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import Run, ToolCall
 
@@ -268,13 +268,22 @@ def _behaviors(run: Run) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _other_returns(run: Run) -> Iterator[Reason]:
-    """The SDK tells the model what Python prints for an object or a list that a tool returned."""
     for step, call in run.tool_calls:
-        printed = _printed(call.result.value) if call.result is not None and call.result.is_text else None
-        returned = None if printed is None else _as_recorded(step.extra.get("returned"))
-        if isinstance(returned, dict | list) and not same_json(printed, returned):
+        returned = _as_recorded(step.extra.get("returned"))
+        if returned is not None and call.result is not None and _is_other(returned, call.result):
             message = f"What {step_name(step)} returned is not what the model was told of it."
             yield reason_at(run, "answer_contradicted", message, step)
+
+
+def _is_other(returned: JsonValue, told: Payload) -> bool:
+    """The SDK tells the model what Python prints for a value that a tool returned, and the texts and files that it
+    returned as they are."""
+    if not told.is_text:
+        return bool(list(_words(returned))) and [*_words(returned)] != [*_words(value_of(told))]
+    if isinstance(returned, dict | list):
+        printed = _printed(told.value)
+        return printed is not None and not same_json(printed, returned)
+    return isinstance(returned, bool | int | float) and str(returned) != told.as_text()
 
 
 def _as_recorded(returned: JsonValue) -> JsonValue:

@@ -19,18 +19,48 @@ from sessions_app.core.run import GRAPHS, Run, Step, ToolCall
 
 
 def review_gaps(run: Run) -> Iterator[Reason]:
-    decisions = _decisions(run)
-    if not decisions or not main_models(run):
+    if run.source_format != "native" or not main_models(run):
         return
-    message = _approved_otherwise(run, decisions) or _rejected_otherwise(run, decisions)
+    message = next(filter(None, _contradictions(run)), None)
     if message is not None:
         yield reason_at(run, "call_contradicted", message, run.steps[0])
 
 
+def _contradictions(run: Run) -> Iterator[str | None]:
+    decisions = _decisions(run)
+    if decisions:
+        yield _decided_oddly(decisions)
+        yield _approved_otherwise(run, decisions)
+        yield _rejected_otherwise(run, decisions)
+    yield _ended_otherwise(run)
+
+
+def _ended_otherwise(run: Run) -> str | None:
+    """A call that was approved may have failed all the same."""
+    for step, call in _resumed(run) if run.decided else ():
+        said = run.decided.get(str(call.call_id))
+        is_approved = said == "success" and call.outcome != "denied"
+        if isinstance(said, str) and call.outcome is not None and said != call.outcome and not is_approved:
+            return f"S{step_name(step)[1:]} ended as {call.outcome}, and the run says that it was resumed with {said}."
+    return None
+
+
 def _decisions(run: Run) -> list[JsonObject]:
-    if run.source_format != "native" or run.agent.framework not in GRAPHS:
+    if run.agent.framework not in GRAPHS:
         return []
     return objects_in(as_object(object_of(run.input).get("resume")).get("decisions"))
+
+
+def _decided_oddly(decisions: list[JsonObject]) -> str | None:
+    """Words to the model stand beside a refusal alone; another kind of decision ends the run."""
+    for each in decisions:
+        if each.get("type") not in _KINDS or (each.get("message") is not None and each["type"] not in _SPOKEN):
+            return "The input decides on a call in a way that the middleware does not know."
+    return None
+
+
+_SPOKEN = ("reject", "respond")
+_KINDS = ("approve", "edit", *_SPOKEN)
 
 
 def _resumed(run: Run) -> list[tuple[Step, ToolCall]]:
@@ -40,7 +70,8 @@ def _resumed(run: Run) -> list[tuple[Step, ToolCall]]:
 
 
 def _approved_otherwise(run: Run, decisions: list[JsonObject]) -> str | None:
-    edits = [as_object(each.get("edited_action")).get("args") for each in decisions if each.get("type") == "edit"]
+    actions = [as_object(each.get("edited_action")) for each in decisions if each.get("type") == "edit"]
+    edits = [action.get("args") for action in actions]
     for step, _ in _resumed(run):
         approved = step.extra.get(APPROVED)
         if approved is not None and not _is_among(approved, edits):
@@ -48,6 +79,9 @@ def _approved_otherwise(run: Run, decisions: list[JsonObject]) -> str | None:
     given = [_given(step, call) for step, call in _resumed(run)]
     if any(not _is_among(edit, given) for edit in edits):
         return "The input says that a call was approved with arguments with which none was made."
+    named = {step.extra.get("approved_tool", call.tool_name) for step, call in _resumed(run)}
+    if any(action.get("name", each) not in named for action in actions for each in named):
+        return "The input has a tool run in a call's place that none of the calls ran."
     approvals = sum(each.get("type") in ("approve", "edit") for each in decisions)
     return "The input approves more calls than were made." if approvals > len(given) else None
 
