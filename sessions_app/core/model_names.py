@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _VERSION = re.compile(r"([-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest))?")
 
@@ -16,6 +17,21 @@ def is_same_model(asked: str, answered: str) -> bool:
 def _stands_for(asked: str, answered: str) -> bool:
     asked, answered = (re.split(r"[:/]", name)[-1].lower() for name in (asked, answered))
     return answered.startswith(asked) and _VERSION.fullmatch(answered, len(asked)) is not None
+
+
+def without_aliases(names: Sequence[str]) -> dict[str, list[str]]:
+    """The models among the names, each with what else it is called there: `gpt-4o` was asked for, its dated version
+    answered."""
+    aliases = {name: [other for other in names if _is_alias(other, name)] for name in names}
+    known = {other for others in aliases.values() for other in others}
+    return {name: others for name, others in aliases.items() if name not in known}
+
+
+def _is_alias(name: str, of: str) -> bool:
+    """Of two names that stand for each other the shorter one is kept."""
+    return (
+        name != of and is_same_model(name, of) and not (is_same_model(of, name) and (len(name), name) < (len(of), of))
+    )
 
 
 def could_be_same_model(left: str | None, right: str | None) -> bool:

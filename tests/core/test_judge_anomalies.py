@@ -363,11 +363,14 @@ def test_words_of_structured_output_count_where_they_say_something():
         (make_run(model(), output=payload("")), "the output is empty"),
         (make_run(model(), status="error", error=FAILED), "Timeout: 30 s"),
         (make_run(model(), status="error"), "an error ended the run"),
-        (make_run(model(), status="cut_off"), "the recording stops"),
     ],
 )
 def test_run_without_an_answer_is_found(run, ending):
     assert found("no_answer", run) == [(f"Ended without an answer: {ending}", (1,))]
+
+
+def test_a_recording_that_breaks_off_is_said_to_end_and_not_the_run():
+    assert found("no_answer", make_run(model(), status="cut_off")) == [("Recording ends without an answer", (1,))]
 
 
 @pytest.mark.parametrize("origin", ["fork", "replay"])

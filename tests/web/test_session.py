@@ -60,7 +60,7 @@ def test_the_page_says_what_happened_and_whether_it_can_be_replayed(shop, bob):
 
     story = " ".join(re.sub(r"<[^>]*>", "", match(r'<p class="story">(.*?)</p>', page)).split())
     assert story == "step 3 lookup_order was called without user_id 3 steps · 1 tool call · answered"
-    assert "replayable" in match(r'<h2 id="kit-title">(.*?)</h2>', page)
+    assert "replayable" in match(r'<h2 id="kit-title"[^>]*>(.*?)</h2>', page)
     assert page.count('<li class="kit-') == 12
     assert "lookup_order was called without user_id" in page
     assert "Recorded answers only" in page

@@ -1,5 +1,6 @@
 """What a session's page says above its steps: what was asked, what was answered, and which run it is."""
 
+import re
 from hashlib import sha256
 
 import pytest
@@ -10,7 +11,7 @@ from django.urls import reverse
 from sessions_app.models import Replay, Run
 from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, another_run, make_session, match
-from tests.web.records import load_example, load_record, tool_step
+from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
 
@@ -199,3 +200,45 @@ def test_the_number_of_attempts_is_the_one_of_the_settings(shop, bob):
     replay = Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="running", attempt=2)
 
     assert "2 of 5" in bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+
+
+def test_a_model_that_was_asked_for_by_an_alias_is_one_model(shop, bob):
+    run = load_record(shop, model="gpt-4o", steps=[model_step(model="gpt-4o", answered_model="gpt-4o-2024-08-06")])
+
+    name = match(r"<dt>model</dt><dd[^>]*>(.*?)</dd>", page_of(bob, run))
+
+    assert name == '<span title="gpt-4o-2024-08-06, asked for as gpt-4o">gpt-4o-2024-08-06</span>'
+
+
+def test_a_recording_that_breaks_off_says_so_once_and_by_its_state(shop, bob):
+    run = load_record(shop, steps=[model_step(), tool_step()], output=None, status="cut_off")
+
+    top = match(r'<div class="top">(.*?)<div class="views-line">', page_of(bob, run))
+    words = " ".join(re.sub(r"<[^>]+>", " ", top).split())
+
+    assert "step 2 Recording ends without an answer 2 steps · 1 tool call" in words
+    assert words.count("cut off") == 1
+    assert "breaks off" not in words
+    assert "send the run" not in words
+
+
+def test_the_head_of_a_run_without_forks_leads_to_none_and_says_once_that_nothing_was_replayed(shop, bob):
+    run = load_example(shop, "r_8821")
+    before = match(r'<section class="tried"(.*?)</section>', page_of(bob, run))
+    Replay.objects.create(project=shop, run=run, content=run.content, replay_id="rp_1", number=1, mode="fork")
+
+    after = match(r'<section class="tried"(.*?)</section>', page_of(bob, run))
+
+    assert before.count("not replayed yet") == 1
+    assert ["fork" in before, "1 fork</a>" in after] == [False, True]
+
+
+def test_where_all_steps_can_be_replayed_the_head_says_that_the_outcome_is_what_cannot(shop, bob):
+    steps = [model_step()]
+    run = load_record(shop, steps=steps, instructions="Others than those of the request.", output="Done.")
+    reason = {"code": "instructions_contradicted", "message": "The instructions differ.", "step": 2, "fix": None}
+    Run.objects.filter(pk=run.pk).update(verdict="replayable_to_step", verdict_step=1, verdict_reasons=[reason])
+
+    why = match(r'<p class="kit-why">(.*?)</p>', page_of(bob, run))
+
+    assert " ".join(re.sub(r"<[^>]+>", " ", why).split()) == "All steps, but not the outcome: The instructions differ."

@@ -168,6 +168,11 @@ def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob
     assert "2 diverged chat_2 3 chat_3" in head
     assert "2 of 3 runs reproduced" in head
 
+    chat_2 = Replay.objects.filter(run__run_id="chat_2")
+    chat_2.update(verdict="unknown_from_step", facts=FACTS | {"limit": {"message": "It ends.", "step": 2}})
+    assert "2 chat_2 3 chat_3" in shown()[1]
+    chat_2.update(verdict="diverged", facts=FACTS)
+
     mark_cold(run=Run.objects.get(run_id="chat_1"), reason="lost")
     Run.objects.filter(run_id="chat_3").update(status="error", failure_group="f" * 10)
     row, head = shown()

@@ -49,6 +49,7 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
 
 
 ODD_AT = "first anomaly at step "
+CUT_OFF, STILL_RUNNING = "cut off", "still running"
 
 
 def _doubt_in_words(anomalies: list[Anomaly]) -> str | None:
@@ -86,13 +87,13 @@ def _end_in_words(run: Run) -> str:
         return _running_in_words(run)
     at = broke_off_at(run)
     if at is not None:
-        return f"cut off at step {at}" if at <= len(run.steps) else f"cut off after step {at - 1}"
+        return f"{CUT_OFF} at step {at}" if at <= len(run.steps) else f"{CUT_OFF} after step {at - 1}"
     return "answered" if has_answer(run) else "no answer"
 
 
 def _running_in_words(run: Run) -> str:
     awaited = dict.fromkeys(call.tool_name for step, call in asked_last(run) if not is_settled(step, call))
-    return f"still running, waiting for {join_words(list(awaited)[:_NAMED])}" if awaited else "still running"
+    return f"{STILL_RUNNING}, waiting for {join_words(list(awaited)[:_NAMED])}" if awaited else STILL_RUNNING
 
 
 def _failures_in_words(run: Run) -> tuple[str | None, str | None]:

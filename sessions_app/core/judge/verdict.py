@@ -225,7 +225,10 @@ def _why(run: Run) -> str:
     waiting = next((step for step, call in run.tool_calls if call.outcome in WAITING), None)
     if waiting is not None:
         return f"{step_name(waiting)} waits for somebody"
-    return "its spans end there" if run.source_format == SPANS else "how it went on was not recorded"
+    return "its spans end there" if run.source_format == SPANS else NOT_RECORDED
+
+
+NOT_RECORDED = "how it went on was not recorded"
 
 
 def _goes_on_after_words(run: Run) -> Iterator[Reason]:

@@ -12,6 +12,7 @@ from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd
 class Oddity:
     """One or more anomalies of the same words."""
 
+    code: str
     message: str
     level: str
     times: int
@@ -47,4 +48,4 @@ def _oddity(level: str, message: str, found: list[Anomaly]) -> Oddity:
     """Of one that came again, only the step where each shows, so that steps and times are as many."""
     places = [found[0].steps] if len(found) == 1 else [(each.odd_step,) for each in found]
     steps = sorted({step for place in places for step in place if step is not None})
-    return Oddity(message=message, level=level, times=len(found), steps=tuple(steps))
+    return Oddity(code=found[0].code, message=message, level=level, times=len(found), steps=tuple(steps))

@@ -31,6 +31,8 @@ class End:
     is_gone: bool = False
     is_awaited: bool = False
     """Whether the run goes on and may still give it."""
+    is_lost: bool = False
+    """Whether the recording breaks off before it."""
     folded: Folded | None = None
     digest: str = ""
     """Empty for an error: it is part of the header and has no address of its own."""
@@ -53,6 +55,8 @@ def shown_ends(ends: RunEnds, status: str, *, characters: int = CHARACTERS, line
 def _of_output(output: Payload | None, status: str, characters: int, lines: int) -> End:
     if output is None and status == "running":
         return End(label="answer", is_awaited=True)
+    if output is None and status == "cut_off":
+        return End(label="answer", is_lost=True)
     label = "answered" if output is None or status in ("ok", "running") else "output"
     return _of_payload(label, output, "send the run's output when it ends", characters, lines)
 

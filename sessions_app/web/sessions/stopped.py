@@ -57,6 +57,6 @@ def _words(found: dict[str, Any], is_unknown: bool) -> str:
     if not is_unknown:
         return f"before {found.get('name') or 'the model'}"
     if found["kind"] != "tool":
-        return "the model's answer is not known"
+        return "the model's answer is unknown"
     call = clipped(call_words(json.dumps(found.get("arguments"), ensure_ascii=False)), _CALL)
-    return f"the answer of {found.get('name')} to {call} is not known"
+    return f"the answer of {found.get('name')} to {call} is unknown"

@@ -23,7 +23,7 @@ class Tab:
     run: Run
     words: str
     replay: Replay | None
-    """Of a replay that came to another end than the recording."""
+    """Of a replay that came to another end than the recording; how many agreed in part is said below."""
 
     @property
     def went_wrong(self) -> bool:
@@ -36,7 +36,7 @@ def tabs_context(place: RunPlace) -> dict[str, Any]:
     if not place.is_one_of_many:
         return {"tabs": _tabs(place.siblings, {})}
     replays, asked = newest_replays([place.run.session_id]), newest_of(place.run.session)
-    tabs = _tabs(place.siblings, {pk: replay for pk, replay in replays.items() if is_other(replay)})
+    tabs = _tabs(place.siblings, {pk: each for pk, each in replays.items() if _is_marked(each)})
     wrong = [tab for tab in tabs if tab.went_wrong]
     return {
         "tabs": tabs,
@@ -46,6 +46,10 @@ def tabs_context(place: RunPlace) -> dict[str, Any]:
         "session_replay": asked,
         "session_replay_words": session_report(asked).words if asked else "",
     }
+
+
+def _is_marked(replay: Replay) -> bool:
+    return is_other(replay) and replay.shown_verdict != "partial"
 
 
 def _tabs(runs: Sequence[Run], replays: Mapping[int, Replay]) -> list[Tab]:

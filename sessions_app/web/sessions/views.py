@@ -14,7 +14,9 @@ from django.views.decorators.http import require_GET
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
-from sessions_app.core.judge.story import ODD_AT
+from sessions_app.core.judge.story import CUT_OFF, ODD_AT, STILL_RUNNING
+from sessions_app.core.judge.verdict import NOT_RECORDED
+from sessions_app.core.model_names import without_aliases
 from sessions_app.core.payload import TEXT, Payload
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Run
@@ -132,12 +134,14 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "cost": cost_of_run(run, price_list(project)),
         "kit_lines": kit,
         "kit_open": (kit_open := _not_captured(kit)),
-        "kit_is_told": run.verdict != "replayable" or any(line["status"] == "contradictory" for line in kit_open),
+        "kit_is_told": _is_kit_told(run, kit_open),
+        "verdict_reasons": _told_reasons(run),
         "kit_details": {line["key"]: line["detail"] for line in kit},
         "flags": _flags(kit),
         "cause": cause,
         "stopped": stopped,
-        "story": run.story.partition(f" · {ODD_AT}")[0] if cause or stopped else run.story,
+        "story": _rest_of_story(run, cause) if cause or stopped or run.status == "running" else run.story,
+        "models": [(name, ", ".join(others)) for name, others in without_aliases(run.model_names).items()],
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],
         "odd_count": sum(each.times for each in odd),
@@ -148,10 +152,33 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
     }
 
 
+def _rest_of_story(run: Run, cause: Oddity | None) -> str:
+    """Without what stands beside it: the first anomaly, for how long a run goes on, or that its recording ends."""
+    parts = run.story.partition(f" · {ODD_AT}")[0].split(" · ")
+    if run.status == "running":
+        parts = [part.removeprefix(STILL_RUNNING).lstrip(", ") for part in parts[1:]]
+    elif cause and cause.code == "no_answer":
+        parts = [part for part in parts if not part.startswith(CUT_OFF)]
+    return " · ".join(filter(None, parts))
+
+
 def _odd_title(is_told: bool, odd: Sequence[Oddity]) -> str:
     if all(each.level == "info" for each in odd):
         return "Also noticed"
     return "Other anomalies" if is_told else "Anomalies"
+
+
+def _is_kit_told(run: Run, kit_open: list[dict[str, str]]) -> bool:
+    """Where a replay gets to some step, the reason says what it lacks then."""
+    is_contradictory = any(line["status"] == "contradictory" for line in kit_open)
+    return run.status != "running" and (run.verdict == "cold" or (run.verdict == "replayable" and is_contradictory))
+
+
+def _told_reasons(run: Run) -> list[dict[str, Any]]:
+    """That a recording breaks off, and no more, its state and its story say."""
+    if run.verdict == "replayable" or run.status == "running":
+        return []
+    return [reason for reason in run.verdict_reasons if not reason["message"].endswith(f"{NOT_RECORDED}.")]
 
 
 def _not_captured(kit: list[dict[str, str]]) -> list[dict[str, str]]:

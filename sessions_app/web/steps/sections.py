@@ -220,7 +220,7 @@ def read_message(payload: Payload) -> Message:
 
 
 _WAITING = Section(
-    key="out", title="What came out", missing="Nothing yet: this answer is not known, and the run waits here for one."
+    key="out", title="What came out", missing="Nothing yet: this answer is unknown, and the run waits here for one."
 )
 
 

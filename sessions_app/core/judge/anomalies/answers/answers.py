@@ -58,7 +58,7 @@ def no_answer(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if run.status == "running" or has_answer(run) or _is_stopped(run):
         return
     last = tuple(step.index for step in run.steps[-1:])
-    yield Anomaly(code="no_answer", message=f"Ended without an answer: {_ending(run)}", steps=last)
+    yield Anomaly(code="no_answer", message=_ending_in_words(run), steps=last)
 
 
 def _is_stopped(run: Run) -> bool:
@@ -66,7 +66,13 @@ def _is_stopped(run: Run) -> bool:
     return run.origin != "recorded" and run.status == "cut_off"
 
 
+def _ending_in_words(run: Run) -> str:
+    ending = _ending(run)
+    return f"Ended without an answer: {ending}" if ending else "Recording ends without an answer"
+
+
 def _ending(run: Run) -> str:
+    """Nothing where the recording says no more than that it stops."""
     open_calls = [step.name for step in _open_at_end(run)]
     if run.status == "cut_off" and open_calls:
         return f"{join_words(list(dict.fromkeys(open_calls)))} never returned"
@@ -80,7 +86,7 @@ def _ending(run: Run) -> str:
 
 _STATUS_WORDS = {
     "error": "an error ended the run",
-    "cut_off": "the recording stops",
+    "cut_off": "",
     "running": "still running",
 }
 
