@@ -425,7 +425,7 @@ def test_error_that_is_not_hidden_is_no_anomaly(run):
 def test_cut_off_json_names_the_status():
     run = make_run(model(), tool("get_price", {}, '{"price": 12', http=http(429)), model())
 
-    assert found("cut_off_json", run) == [("Cut-off JSON in the answer of get_price (HTTP 429)", (2,))]
+    assert found("cut_off_json", run) == [("Truncated JSON in the answer of get_price (HTTP 429)", (2,))]
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ def test_cut_off_json_names_the_status():
 )
 def test_cut_off_json_is_found_wherever_it_stands(step):
     assert found("cut_off_json", make_run(model(), step, model())) == [
-        ("Cut-off JSON in the answer of lookup_order", (2,))
+        ("Truncated JSON in the answer of lookup_order", (2,))
     ]
 
 

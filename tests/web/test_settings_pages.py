@@ -13,6 +13,7 @@ from sessions_app.core.judge.anomalies.detectors import NAMES, RULES
 from sessions_app.models import Project, Run
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import create_key
+from sessions_app.web.projects.anomaly_groups import GROUPS
 from tests.builders import make_record, make_tool_step, post_run
 from tests.web.browsing import arrive
 from tests.web.making import client_of, make_project, make_user, match
@@ -143,7 +144,7 @@ def test_a_rule_says_in_how_many_runs_of_the_last_30_days_it_fired(ann, shop):
 
     page = ann.get(ADDRESS).content.decode()
 
-    assert "the 2 newest runs" in page
+    assert "counted are the 2 newest runs" in page
     assert re.search(r'q=anomaly%3Aslow_step&amp;range=30d">2 runs<', page)
     assert "q=anomaly%3Ano_answer" not in page
 
@@ -210,3 +211,17 @@ def test_a_rule_of_anomalies_has_a_name_that_people_use_and_its_code_beside_it(a
     assert '<strong>Refusal not reported</strong> <code class="soft small">refusal_unsaid</code>' in page
     assert "<strong>Error swallowed</strong>" in page
     assert NAMES.keys() <= RULES.keys()
+
+
+def test_rules_stand_by_what_they_are_about_with_those_that_fired_in_sight(ann, shop):
+    ann.post(ADDRESS, TYPED)
+    codes("r1")
+
+    page = ann.get(ADDRESS).content.decode()
+    waste = page.partition("Loops and waste</h2>")[2].partition("</section>")[0]
+    fired, unfired = waste.split("<details", 1)
+
+    assert sorted(code for group in GROUPS.values() for code in group) == sorted(RULES)
+    assert re.findall(r'name="on"\s+value="(\w+)"', fired) == ["many_tool_calls", "slow_step"]
+    assert "4 rules that have not fired" in unfired
+    assert unfired.count('name="on"') == 4

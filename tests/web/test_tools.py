@@ -85,7 +85,7 @@ def test_what_a_failure_group_says_of_an_answer_is_an_error_of_the_tool(bob, sho
     page = bob.get("/p/shop/tools")
 
     assert [(row.failed, row.calls, row.days[-1]) for row in page.context["rows"]] == [(1, 2, 1)]
-    assert "Cut-off JSON in the answer of charge" in bob.get("/p/shop/goldens/failures").content.decode()
+    assert "Truncated JSON in the answer of charge" in bob.get("/p/shop/goldens/failures").content.decode()
 
 
 def test_the_time_and_the_agent_narrow_what_is_counted(bob, shop):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django import forms
@@ -19,6 +19,7 @@ from sessions_app.models import Project
 from sessions_app.queries.fired_rules import FiredRules, fired_rules
 from sessions_app.services.judgement import rules, save_rules, usual_rules
 from sessions_app.web.access import project_page
+from sessions_app.web.projects.anomaly_groups import GROUPS
 
 MOST_WORDS = 50
 LOOKED_BACK = timedelta(days=30)
@@ -59,12 +60,15 @@ def anomalies(request: HttpRequest, project: Project) -> HttpResponse:
         messages.info(request, "Saved. The rules apply to what arrives from now on.")
         return redirect("anomaly_rules", project.slug)
     fired = fired_rules(project, timezone.now() - LOOKED_BACK)
+    groups = _groups(form, fired)
     facts = {
         "project": project,
         "section": "settings",
         "settings_page": "anomalies",
         "form": form,
-        "all_rules": _rows(form, fired),
+        "groups": groups,
+        "rule_count": len(RULES),
+        "fired_count": sum(len(group.fired) for group in groups),
         "fired": fired,
         "has_own": bool(project.anomaly_rules),
     }
@@ -82,8 +86,38 @@ def _typed(odd: Rules) -> dict[str, object]:
     }
 
 
-def _rows(form: OddForm, fired: FiredRules) -> list[tuple[str, str, str, bool, int]]:
-    """Code, name, words, whether it is on, and in how many runs it found something: the most first."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rule:
+    code: str
+    name: str
+    words: str
+    is_on: bool
+    runs: int
+    """In how many it found something."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Group:
+    title: str
+    fired: list[_Rule]
+    """The most first."""
+    unfired: list[_Rule]
+
+    @property
+    def unfired_off(self) -> int:
+        return sum(not rule.is_on for rule in self.unfired)
+
+
+def _groups(form: OddForm, fired: FiredRules) -> list[_Group]:
     on = form["on"].value() or []
-    rules = [(code, name_of(code), words, code in on, fired.by_code.get(code, 0)) for code, words in RULES.items()]
-    return sorted(rules, key=lambda rule: -rule[4])
+    return [_group(title, [_rule(code, on, fired) for code in codes]) for title, codes in GROUPS.items()]
+
+
+def _rule(code: str, on: list[str], fired: FiredRules) -> _Rule:
+    runs = fired.by_code.get(code, 0)
+    return _Rule(code=code, name=name_of(code), words=RULES[code], is_on=code in on, runs=runs)
+
+
+def _group(title: str, rules: list[_Rule]) -> _Group:
+    fired = sorted((rule for rule in rules if rule.runs), key=lambda rule: -rule.runs)
+    return _Group(title=title, fired=fired, unfired=[rule for rule in rules if not rule.runs])

@@ -19,7 +19,7 @@ from sessions_app.core.run import Run, Step, ToolCall
 def cut_off_json(run: Run, rules: Rules) -> Iterator[Anomaly]:
     for step, call in own_tools(run):
         if any(is_cut_json(text) for text in answer_texts(step, call)):
-            message = f"Cut-off JSON in the answer of {call.tool_name}{http_words(step)}"
+            message = f"Truncated JSON in the answer of {call.tool_name}{http_words(step)}"
             yield Anomaly(code="cut_off_json", message=message, steps=(step.index,))
 
 
