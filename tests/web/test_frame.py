@@ -21,6 +21,7 @@ from sessions_app.web.badges import TABLES, state_of
 from sessions_app.web.errors.views import server_error
 from sessions_app.web.keys import SHEET
 from tests.web.making import client_of, make_project, make_session, make_user, match
+from tests.web.records import load_record, tool_step
 
 TEMPLATES = Path(settings.TEMPLATES[0]["DIRS"][0])
 BUILT_IN = {"?", "Esc", "Enter", "mod+Enter", "j", "k", "d", "r"}
@@ -298,6 +299,20 @@ def test_a_page_that_is_not_there_names_what_was_asked_for(shop, bob, address, w
 
     assert page.status_code == 404
     assert words in re.sub(r"<[^>]+>", "", page.content.decode())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", ["s/chat_1/steps/99", "s/chat_1/fork?step=99"])
+def test_a_step_that_its_run_does_not_have_denies_neither_the_session_nor_the_run(shop, bob, address):
+    load_record(shop, run_id="r_1", session_id="chat_1", steps=[tool_step("track"), tool_step("track")])
+
+    page = bob.get(f"/p/shop/{address}")
+    words = re.sub(r"<[^>]+>", "", page.content.decode())
+
+    assert page.status_code == 404
+    assert "r_1 has no step 99; it has 2." in words
+    assert "No session" not in words
+    assert 'href="/p/shop/s/chat_1/steps/2"' in page.content.decode()
 
 
 @pytest.mark.django_db

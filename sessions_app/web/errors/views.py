@@ -11,7 +11,7 @@ from collections.abc import Callable
 from django.contrib.auth.models import AnonymousUser
 from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
@@ -19,6 +19,7 @@ from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.models import Project
 from sessions_app.queries.access import RoleNeeded, admins_of, projects_of, role_in
 from sessions_app.queries.find import arrivals, near_runs
+from sessions_app.web.run_pages import place_of, session_of
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The same words whether a thing does not exist or belongs to others."""
     project = _project_of(request)
+    if project and (found := _run_without_step(request, project)):
+        return render(request, "errors/no_step.html", found | {"project": project}, status=404)
     kind, asked = _asked_for(request, project)
     facts = {"project": project, "kind": kind, "asked": asked, "mine": _mine(request)[:50]}
     return render(request, "errors/404.html", facts | (_offered(project, asked) if project else {}), status=404)
@@ -55,6 +58,25 @@ def _asked_for(request: HttpRequest, project: Project | None) -> tuple[str, str]
         return "run", run_id[:_LONGEST_NAME]
     key = next((key for key in _KINDS if key in named), None)
     return (_KINDS[key], str(named[key])[:_LONGEST_NAME]) if key else ("", "")
+
+
+def _run_without_step(request: HttpRequest, project: Project) -> dict[str, object] | None:
+    """For an address of a step that its run does not have."""
+    named = request.resolver_match.kwargs if request.resolver_match else {}
+    n = named.get("n") or request.GET.get("step")
+    if n is None or "session_id" not in named:
+        return None
+    try:
+        place = place_of(session_of(project, named["session_id"]), request.GET.get("run", ""))
+    except Http404:
+        return None
+    last = place.run.step_count
+    return {
+        "run": place.run,
+        "n": str(n)[:_LONGEST_NAME],
+        "last_step": place.step_address(project, last),
+        "its_session": place.session_address(project).rstrip("?&"),
+    }
 
 
 _LONGEST_NAME = 80
