@@ -54,8 +54,7 @@ class MissingThing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheapestFixes:
-    """The two things that, captured, would have made the most cold cases replayable; where people marked all of them,
-    what most lack."""
+    """The two things that, captured, would have made the most cold cases replayable."""
 
     things: tuple[MissingThing, ...]
     completes: int
@@ -75,6 +74,10 @@ class ColdRun:
     @property
     def is_marked(self) -> bool:
         return hasattr(self.run, "cold_case")
+
+    @property
+    def is_untried(self) -> bool:
+        return self.is_marked and self.run.verdict != "cold" and self.tried is None
 
     @property
     def told(self) -> str:
@@ -139,9 +142,22 @@ class ColdBoard:
         return self.total - self.lacking
 
     @property
+    def _shown(self) -> list[ColdRun]:
+        return [case for group in self.groups for case in group.runs]
+
+    @property
     def is_any_tried(self) -> bool:
-        """Of those that are shown."""
-        return any(case.tried is not None for group in self.groups for case in group.runs)
+        return any(case.tried is not None for case in self._shown)
+
+    @property
+    def is_any_in_part(self) -> bool:
+        """Can be replayed, but not to its end."""
+        return any(case.run.verdict == "replayable_to_step" for case in self._shown)
+
+    @property
+    def untried(self) -> list[Run]:
+        """Marked by people, replayable, and never replayed: of those that are shown."""
+        return [case.run for case in self._shown if case.is_untried]
 
 
 def cold_board(project: Project) -> ColdBoard:
@@ -150,13 +166,12 @@ def cold_board(project: Project) -> ColdBoard:
     cases = [ColdRun(run=run, missing=needs_of(run)) for run in read[:MOST]]
     counts = Counter(key for case in cases for key in case.missing)
     groups = _groups(cases, counts)
-    fixes = cheapest_fixes([case.missing for case in cases], _things(cases, counts))
     return ColdBoard(
         groups=_with_twins(project, _with_replays(_with_places(groups))),
         total=len(cases),
         lacking=sum(case.run.verdict == "cold" for case in cases),
         is_cut=len(read) > MOST,
-        fixes=fixes if fixes.things or not groups else CheapestFixes(things=groups[0].kit[:2], completes=0),
+        fixes=cheapest_fixes([case.missing for case in cases], _things(cases, counts)),
     )
 
 

@@ -105,9 +105,25 @@ def test_where_people_marked_all_cases_they_are_said_to_be_replayable(shop, bob)
     page = bob.get("/p/shop/cold").content.decode()
 
     said = " ".join(page.split())
-    assert "2 runs are marked cold by hand. They can be replayed, at least in part, and were never replayed." in said
-    assert "Record the input." in page
+    assert "2 runs are marked cold by hand. Both can be replayed; neither has been yet." in said
+    assert "Record the input." not in page
     assert "would have made" not in page
+
+
+def test_what_was_never_replayed_is_replayed_with_one_button(shop, bob):
+    for name in ("a", "b"):
+        mark_cold(run=make_session(shop, name, verdict="replayable"), reason="gone")
+    lack(make_session(shop, "lacking"), "tool_io")
+    viewer = client_of(make_user("vera", shop, role="viewer"))
+
+    page = bob.get("/p/shop/cold").content.decode()
+    form = match(r'(?s)<form[^>]*action="/p/shop/sessions/bulk">(.*?)</form>', page)
+    bob.post("/p/shop/sessions/bulk", {"do": "replay", "run": re.findall(r'name="run" value="(\w+)"', form)})
+
+    assert "Replay both" in form
+    assert sorted(Replay.objects.values_list("run__run_id", flat=True)) == ["a", "b"]
+    assert "Replay both" not in viewer.get("/p/shop/cold").content.decode()
+    assert page.index('id="groups"') < page.index('id="fixes"')
 
 
 def test_board_groups_by_what_was_missing(shop):
@@ -235,7 +251,7 @@ def test_the_fixes_are_those_that_make_these_runs_replayable(shop, bob):
     assert [(each.sentence, each.code) for each in board.fixes.things[0].advice] == [(fix, "capture = True")]
     assert board.fixes.completes == 2
     assert [thing.key for thing in board.groups[0].kit] == ["identity", "input", "commit"]
-    assert "The fix below would have made 2 of them replayable." in page
+    assert '<a href="#fixes">The fix below</a> would have made 2 of them replayable.' in page
 
 
 def test_board_escapes_reasons(shop, bob):
@@ -305,7 +321,7 @@ def test_runs_that_people_marked_are_not_said_to_be_impossible_to_replay(shop, b
     )
     marks = [" ".join(re.sub(r"<[^>]+>", " ", text).split()) for text in re.findall(r"cold-mark(.*?)</td>", page, re.S)]
     ends = [re.split("[·;] ", text)[-1] for text in marks]
-    assert sorted(ends) == ["could not run", "no replay was tried", "reproduced"]
+    assert sorted(ends) == ["could not run", "never replayed", "reproduced"]
     assert "cannot be reproduced" not in page
 
 
@@ -317,7 +333,7 @@ def test_a_reason_that_is_a_code_is_shown_in_words_and_the_kit_is_folded(shop, b
     for address in ("/p/shop/cold", "/p/shop/s/untried", "/p/shop/sessions", "/p/shop/sessions?peek=untried"):
         assert "cannot_reproduce" not in bob.get(address).content.decode(), address
     assert '<strong class="recorded words">cannot reproduce</strong>' in page
-    assert "no replay was tried" in page
+    assert "never replayed" in page
     assert re.search(r"<summary[^>]*>\d+ lines of the replay kit are missing</summary>", page)
     assert re.search(r'<span class="group-when[^>]*>started ', page)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from functools import partial
 
 from django.contrib import messages
@@ -31,6 +32,7 @@ def cold(request: HttpRequest, project: Project) -> HttpResponse:
         "board": cold_board(project),
         "has_sessions": partial(has_sessions, project),
         "may_change": has_role(request.user, project, "member"),
+        "form_key": secrets.token_urlsafe(12),
     }
     return render(request, "cold/cold.html", context)
 
