@@ -40,7 +40,8 @@ def stop_lines(replay: Replay) -> Iterator[str]:
     stopped: JsonObject = replay.stopped_at or {}
     call = f"{stopped['name']}({short(stopped.get('arguments'))})" if stopped["kind"] == "tool" else "the model"
     if stopped["why"] == "unknown":
-        yield f"stopped at step {stopped['step']}: no known answer from {call}"
+        answer = f"the answer of {call}" if stopped["kind"] == "tool" else "the model's answer"
+        yield f"stopped at step {stopped['step']}: {answer} is unknown"
     else:
         words = stopped.get("breakpoint") or "one step"
         yield f"paused before step {stopped['step']}: {call}  ({words})"

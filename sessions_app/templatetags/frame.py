@@ -55,7 +55,7 @@ def replay_state(replay: Replay) -> SafeString:
 
 def _where_stopped(replay: Replay) -> str:
     step = (replay.stopped_at or {}).get("step") if replay.shown_verdict == "unknown_from_step" else None
-    return f"at step {step}{': needs an answer' if replay.waits_for_answer else ''}" if step else ""
+    return f"at step {step}" if step else ""
 
 
 @register.simple_tag
@@ -65,6 +65,8 @@ def replay_icon(replay: Replay) -> SafeString:
 
 
 def _badge_of(replay: Replay) -> State:
+    if replay.waits_for_answer:
+        return state_of("replay_verdict", "waits_for_answer")
     if replay.expectation_met is not None:
         return state_of("expectation", expectation_of(replay.expectation_met, replay.unproven_source))
     return state_of("replay_verdict", replay.shown_verdict) if replay.verdict else state_of("replay", replay.state)

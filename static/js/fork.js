@@ -13,6 +13,7 @@ function tickOf(element) {
 form.addEventListener("input", ({ target }) => {
   if (target.name) touched.add(target.name);
   const tick = tickOf(target);
+  tick?.parentElement.removeAttribute("data-when-edited");
   if (tick && target !== tick && !target.matches("[data-shows]")) tick.checked = true;
   if (target.name === "result") {
     for (const preset of ticked()) preset.checked = false;

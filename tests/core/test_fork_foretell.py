@@ -41,21 +41,21 @@ def asking(name, arguments, step=4):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ([ANSWER], "Stops at step 4: the model's answer is not known."),
-        ([ANSWER | {"step": 5}], "Stops at step 6: the model's answer is not known."),
+        ([ANSWER], "Stops at step 4: the model's answer is unknown."),
+        ([ANSWER | {"step": 5}], "Stops at step 6: the model's answer is unknown."),
         ([ANSWER | {"value": RESULTS[2]}], "This is what was recorded: nothing would change."),
         (
             [ANSWER | {"value": {"by": "u_1", "open": True}}],
-            "Stops at step 4: the model's answer is not known.",
+            "Stops at step 4: the model's answer is unknown.",
         ),
         ([ANSWER | {"step": 3, "value": "nothing"}], "This is what was recorded: nothing would change."),
-        ([{"kind": "instructions", "value": "x"}], "Stops at step 4: the model's answer is not known."),
+        ([{"kind": "instructions", "value": "x"}], "Stops at step 4: the model's answer is unknown."),
         ([ANSWER, SAID], "The run ends at step 4: an answer without tool calls is its outcome."),
         ([asking("cancel", {"id": 9})], "Stops at step 5: no call of cancel with these arguments was recorded."),
         ([asking("lookup", {"id": 1})], "Stops at step 5: no call of lookup with these arguments was recorded."),
         (
             [asking("cancel", {"id": 1})],
-            "Stops once these tools have answered: the model's next answer is not known.",
+            "Stops once these tools have answered: the model's next answer is unknown.",
         ),
     ],
 )

@@ -220,10 +220,10 @@ def test_a_fork_is_run_here_and_names_the_source_of_each_step(run):
 
     assert [line.split()[2] for line in known[1:4]] == ["recorded", "by_hand", "rule"]
     assert (known[-1], known_code) == ("ended with: I am sorry.", 0)
-    assert (unknown[1], code) == ("stopped at step 3: no known answer from the model", 1)
+    assert (unknown[1], code) == ("stopped at step 3: the model's answer is unknown", 1)
     assert [line.split()[2] for line in unknown[2:5]] == ["recorded", "by_hand", "unknown"]
     assert "unknown_from_step. The fork waits for an answer" in error
-    assert unknown[-2:] == ["done: unknown_from_step", "Stopped at step 3: no known answer from the model"]
+    assert unknown[-2:] == ["done: unknown_from_step", "Stopped at step 3: the model's answer is unknown"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -539,7 +539,7 @@ def test_a_stopped_fork_shows_what_comes_near(run):
 
     said = command.stdout.getvalue()
     assert caught.value.returncode == 1
-    assert f"no known answer from lookup_order({json.dumps({'order_id': 'ORD-1'})})" in said
+    assert f"the answer of lookup_order({json.dumps({'order_id': 'ORD-1'})})" in said
     assert "like other#2" in said
     assert "(differs: order_id)" in said
     assert "\x1b" not in said

@@ -85,7 +85,7 @@ def test_what_if_is_asked_in_four_actions_and_its_stop_is_foretold(hands, shop, 
     hands.page.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}?step=2")
 
     hands.press("w")
-    expect(hands.page.locator("#foretold")).to_contain_text("Stops at step 3: the model's answer is not known")
+    expect(hands.page.locator("#foretold")).to_contain_text("Stops at step 3: the model's answer is unknown")
     expect(hands.page.locator("#in-result")).to_be_focused()
     hands.send("[]", "Control+Enter")
 

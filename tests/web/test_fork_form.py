@@ -406,11 +406,36 @@ def test_checking_says_the_fork_in_a_sentence_and_queues_nothing(bob, run):
     assert not Replay.objects.exists()
 
 
-@pytest.mark.parametrize(("step", "stops"), [(2, 3), (3, 3)])
-def test_the_form_says_where_an_edit_stops_before_it_is_checked(bob, run, step, stops):
-    ahead = match(r'id="fork-check" aria-live="polite">(.*?)</div>', page_of(bob, run, step))
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (2, ["Stops at step 3: the model's answer is unknown."]),
+        (
+            3,
+            [
+                "With other instructions, stops at step 3, as the model's answer is unknown.",
+                "With another answer, stops once these tools have answered, as the model's next answer is unknown.",
+            ],
+        ),
+    ],
+)
+def test_the_form_says_where_an_edit_stops_before_it_is_checked(bob, run, step, words):
+    """Beside what is edited, and on a phone above the button."""
+    page = page_of(bob, run, step)
 
-    assert f"Stops at step {stops}: the model&#x27;s answer is not known." in ahead
+    ahead = html.unescape(match(r'(?s)id="fork-check" aria-live="polite">(.*?)</div>', page))
+    assert re.findall(r"<strong>(.*?)</strong>", ahead) == words
+    assert words[0] in html.unescape(match(r'(?s)id="fork-stop"(.*?)</p>', page))
+
+
+def test_a_change_is_ticked_by_editing_it(bob, run):
+    """What nobody edited shows no tick where scripts run; a form that comes back shows all."""
+    fresh = page_of(bob, run, 2)
+    checked = post(bob, run, 2, use_result="on", result="x", do="check").content.decode()
+
+    assert "data-when-edited" in match(r'(?s)<details[^>]*data-card="result"(.*?)</details>', fresh)
+    assert "data-when-edited" not in checked
+    assert "run your code" in match(r'(?s)data-card="agent"(.*?)</details>', fresh)
 
 
 def test_a_draft_is_there_again_until_it_is_queued(bob, run):
@@ -680,7 +705,7 @@ def test_a_run_of_several_is_named_in_the_form(shop, bob):
 
     page = bob.get(f"{address(first, 1)}&run=2").content.decode()
     bob.post(
-        html.unescape(match(r'method="post"\s+action="([^"]*)"\s+id="fork"', page)),
+        html.html.unescape(match(r'method="post"\s+action="([^"]*)"\s+id="fork"', page)),
         GOOD
         | {
             "use_answer": "on",

@@ -60,9 +60,9 @@ def test_a_fork_stops_is_answered_by_hand_twice_and_ends_as_expected(shop, bob, 
     post(bob, "answer_by_hand", replay, at_model, text="Your order is #4398.")
     ended = page_of(bob, work(replay, children))
 
-    assert "no known answer from lookup_order to" in title_of(at_tool)
+    assert "the answer of lookup_order to" in title_of(at_tool)
     assert "args.user_id" in at_tool.replace("<wbr>", "")
-    assert "no known answer from the model" in title_of(at_model)
+    assert "the model&#x27;s answer is unknown" in title_of(at_model)
     assert "Expectation met, but the outcome was written by hand" in title_of(ended)
     assert "Your order is #4398." in ended
     assert match(r'<ol class="answers">(.*?)</ol>', ended).count("<span>by hand</span>") == 3
@@ -93,7 +93,7 @@ def test_what_a_paused_replay_stands_at_is_edited_and_a_fork_goes_on(shop, bob, 
     fork = work(Replay.objects.get(mode="fork"), children)
     page = page_of(bob, fork)
 
-    assert "no known answer from the model" in title_of(page)
+    assert "the model&#x27;s answer is unknown" in title_of(page)
     assert "409 already shipped" in page
     assert "<span>by hand</span>" in match(r'<ol class="answers">(.*?)</ol>', page)
 

@@ -51,7 +51,7 @@ def test_a_stop_says_first_what_nothing_knows(waiting, bob):
     page = page_of(bob, waiting)
 
     words = match(r'<p class="verdict-words"[^>]*>(.*?)</p>', page)
-    assert "Stopped at step 4: no known answer from lookup_order to {&quot;query&quot;: &quot;my order&quot;" in words
+    assert "Stopped at step 4: the answer of lookup_order to {&quot;query&quot;: &quot;my order&quot;" in words
 
 
 def test_a_stop_within_a_tool_shows_the_request_that_it_sent(waiting, bob):
@@ -204,7 +204,7 @@ def test_a_model_request_is_answered_with_text_and_calls(shop, bob):
     refused = post(bob, "answer_by_hand", waiting, text="", tool_calls='[{"name": 1}]')
     post(bob, "answer_by_hand", waiting, text="One moment.", tool_calls=json.dumps(calls))
 
-    assert "no known answer from the model" in page
+    assert "the model&#x27;s answer is unknown" in page
     assert "Nearest recordings" not in page
     assert refused.status_code == 422
     assert "[{&quot;name&quot;: 1}]" in refused.content.decode()
@@ -225,7 +225,7 @@ def test_an_answer_to_an_earlier_stop_changes_nothing(waiting, bob):
 def test_viewers_see_the_stop_and_cannot_answer(shop, waiting, paused_too):
     vera = client_of(make_user("vera", shop, role="viewer"))
 
-    assert "no known answer from lookup_order" in page_of(vera, waiting)
+    assert "the answer of lookup_order" in page_of(vera, waiting)
     assert '<form method="post"' not in match(r'<article class="report">(.*)</article>', page_of(vera, waiting))
     assert post(vera, "answer_by_hand", waiting, way="not_found").status_code == 403
     for name in ("continue_replay", "step_replay"):
@@ -354,7 +354,7 @@ def test_lists_find_what_waits_and_what_is_paused(shop, waiting, paused_too, bob
     assert "fork at step 3 of" in shown("paused")
     row = match(r'cell" class="r-state">(.*?)<td role="cell" class="r-run">', shown("waiting for an answer"))
     assert "<span>needs an answer</span>" in row
-    assert ">at step 4: no known answer from lookup_order</span>" in row
+    assert ">at step 4: lookup_order&#x27;s answer is unknown</span>" in row
     assert "fork at step 3 of" in shown("different")
     assert "fork at step" not in shown("failed")
     assert shown("failed").count("data-row-link") == 1

@@ -40,7 +40,7 @@ def text_of(page):
 def test_a_step_holds_its_recorded_answer_to_edit_and_says_where_an_edit_stops(bob, run):
     shown = page_of(bob, run, 2)
 
-    assert "Stops at step 3: the model's answer is not known." in text_of(shown)
+    assert "Stops at step 3: the model's answer is unknown." in text_of(shown)
     assert 'id="in-result"' in shown
     assert Replay.objects.count() == 0
 

@@ -95,7 +95,7 @@ class _Foreteller:
                 f"From step {step} on, the model gives its recorded answers, marked as recorded for another request."
             )
             return Foretold(words=words, asks=step)
-        return Foretold(words=f"Stops at step {step}: the model's answer is not known.", asks=step)
+        return Foretold(words=f"Stops at step {step}: the model's answer is unknown.", asks=step)
 
     def _answered(self, step: int, answer: Answer) -> Foretold:
         if not answer.tool_calls:
@@ -112,7 +112,7 @@ class _Foreteller:
 
     def _asked_after_calls(self) -> Foretold:
         if self._order.on_difference == "stop":
-            return Foretold(words="Stops once these tools have answered: the model's next answer is not known.")
+            return Foretold(words="Stops once these tools have answered: the model's next answer is unknown.")
         return Foretold(words="The tools return their recorded answers, and the model is asked again.")
 
 

@@ -156,7 +156,7 @@ def fork_in_words(
 ) -> str | None:
     """None where the words for any replay say it: it could not run, or was cancelled."""
     if verdict == "unknown_from_step" and stopped_at is not None:
-        return f"Stopped at step {stopped_at}: no known answer from {fork.asked or 'the next step'}"
+        return f"Stopped at step {stopped_at}: {fork.asked or 'the next step'}'s answer is unknown"
     if verdict not in ("diverged", "reproduced"):
         return None
     if fork.samples is not None:

@@ -156,10 +156,21 @@ def _foretold(desk: Desk, recorded: Recorded, shown: Shown) -> list[str]:
     """Of a form that was not checked: where an edit of what fits the step would stop."""
     if shown.errors:
         return []
-    uses = {"use_result": "on"} if desk.row.kind == "tool" else {"use_instructions": "on"}
-    forks = wanted_forks({**shown.typed, **uses}, recorded)
+    if desk.row.kind == "tool":
+        return _foretold_of("use_result", desk, recorded, shown)
+    edits = (("With other instructions", "use_instructions"), ("With another answer", "use_answer"))
+    return [_under(condition, words) for condition, use in edits for words in _foretold_of(use, desk, recorded, shown)]
+
+
+def _foretold_of(use: str, desk: Desk, recorded: Recorded, shown: Shown) -> list[str]:
+    forks = wanted_forks({**shown.typed, use: "on"}, recorded)
     told = None if errors_of(forks) else foretold(desk.parent, forks[0].reading.order, is_edited=False)
     return [told.words] if told else []
+
+
+def _under(condition: str, words: str) -> str:
+    """`With another answer, the run ends at step 5, as …`."""
+    return f"{condition}, {words[:1].lower()}{words[1:].replace(': ', ', as ', 1)}"
 
 
 def _frame(request: HttpRequest, desk: Desk) -> dict[str, Any]:

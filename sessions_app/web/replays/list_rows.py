@@ -142,6 +142,6 @@ def _progress(replay: Replay) -> str:
 def _of_fork(replay: Replay) -> str:
     if replay.stopped_at:
         of = "the model" if replay.stopped_at["kind"] == "model" else replay.stopped_at["name"]
-        return f"at step {replay.stopped_at['step']}: no known answer from {of}"
+        return f"at step {replay.stopped_at['step']}: {of}'s answer is unknown"
     source, where = replay.unproven_source, _where(replay)
     return "; ".join([*([why_unproven(source)] if source else []), *([f"differs {where}"] if where else [])])

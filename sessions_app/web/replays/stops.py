@@ -69,8 +69,8 @@ class ShownStop:
         if not self.is_unknown:
             return f"Paused before step {self.step}: {self.name}"
         if self.is_model:
-            return f"Stopped at step {self.step}: no known answer from the model"
-        return f"Stopped at step {self.step}: no known answer from {self.name} to {self.call}"
+            return f"Stopped at step {self.step}: the model's answer is unknown"
+        return f"Stopped at step {self.step}: the answer of {self.name} to {self.call} is unknown"
 
 
 def stop_of(project: Project, replay: Replay) -> ShownStop | None:
