@@ -163,6 +163,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         steps=replay.produced_run.step_count if replay.produced_run else 0,
         stopped_at=(replay.stopped_at or found or {}).get("step"),
         proof=read_proof(facts.get("proof")),
+        asked_tool=(facts.get("asked_for") or {}).get("tool"),
         limit=(facts.get("limit") or {}).get("reason"),
         limit_code=(facts.get("limit") or {}).get("code"),
         limit_fix=(facts.get("limit") or {}).get("fix"),

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 ORDERS = [{"order": "#4421", "user_id": "u_2"}, {"order": "#4398", "user_id": "u_1"}]
 OWN_ONLY = [{"kind": "no_value_of_other_user"}]
 CODE = {"mode": "code"}
-UNPLAYED = "Could not be played past step 1: its result was not recorded."
+UNPLAYED = "Could not be played past step 1: its answer was not recorded."
 PLAY_ON = {"mode": "code", "on_difference": "play_on"}
 
 

@@ -89,7 +89,7 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Outcome: proven\n"
         "Real and simulated: 5 recorded · 0 live calls\n"
         "Steps done: load run, stub tools, pin model, diff output\n"
-        "Next: Compare the run with one that went well."
+        "Next: Compare with a healthy run."
     )
 
 
@@ -136,7 +136,7 @@ def test_input_is_one_safe_line(value, line):
         (ReplayFacts(verdict="reproduced", proof=make_proof(7)), "Reproduced: same 7 steps, same answer"),
         (
             ReplayFacts(verdict="unknown_from_step", proof=make_proof(6, outcome=UNKNOWN), limit=MADE_BY_CODE),
-            f"Same 6 steps, but the outcome cannot be compared: {MADE_BY_CODE[0].lower()}{MADE_BY_CODE[1:]}",
+            f"Same 6 steps, but the outcome cannot be compared: {MADE_BY_CODE[0].lower()}{MADE_BY_CODE[1:-1]}",
         ),
         (
             ReplayFacts(
@@ -144,9 +144,10 @@ def test_input_is_one_safe_line(value, line):
                 proof=make_proof(103, outcome=UNKNOWN),
                 limit="The answer of step 104 (copy_table) was not recorded.",
                 limit_code="tool_answer_missing",
+                asked_tool="copy_table",
                 stopped_at=104,
             ),
-            "Stopped at step 104: its result was not recorded",
+            "Stopped at step 104: copy_table's answer was not recorded",
         ),
         (
             ReplayFacts(verdict="diverged", difference=DIFFERENCE),

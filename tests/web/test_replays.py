@@ -244,7 +244,7 @@ def test_where_a_replay_in_part_stopped_is_said_alike_for_the_run_of_a_golden(sh
 
     rows = bob.get(reverse("replays", args=["shop"])).content.decode()
 
-    assert "Nothing was compared: the recording breaks off at step 4." in rows
+    assert "Nothing was compared: the recording breaks off at step 4<" in rows
     assert "replay in part at step 3" in rows
 
 

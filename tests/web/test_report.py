@@ -409,6 +409,11 @@ def test_what_cannot_be_compared_is_a_row_of_the_proof_with_its_reason(shop, bob
     table = match(r'<table class="plain proof">(.*?)</table>', page)
     rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)]
     assert len(rows) == 7
+    short = re.findall(r'<span class="proof-short">(.*?)</span>', page)
+    assert [" ".join(re.sub(r"<[^>]+>", " ", words).split()) for words in short] == [
+        "Proven : requests to the model, tools and output schema, model and settings, tool arguments, state",
+        "Not comparable : outcome",
+    ]
     assert rows[-1] == "outcome not comparable no state was recorded"
 
 
@@ -441,11 +446,11 @@ def test_a_run_to_compare_with_is_advised_only_where_there_is_one(shop, bob):
     run = load_record(shop, run_id="bad", session_id="bad", steps=[tool_step()], **asked)
     replay = make_replay(run, verdict="reproduced")
 
-    assert "went well" not in page_of(bob, replay)
+    assert "healthy run" not in page_of(bob, replay)
 
     load_record(shop, run_id="good", session_id="good", steps=[tool_step()], **asked)
 
-    assert re.search(r'<a href="/p/shop/s/bad/twins[^"]*">[^<]*went well</a>', page_of(bob, replay))
+    assert re.search(r'<a href="/p/shop/s/bad/twins[^"]*">[^<]*healthy run</a>', page_of(bob, replay))
 
 
 def test_what_became_of_the_state_is_told_once(shop, bob):

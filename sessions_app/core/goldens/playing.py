@@ -8,7 +8,7 @@ from replay_goldens.checks import judge
 from replay_goldens.judged import Check
 from sessions_app.core.goldens.results import Played, Sample
 from sessions_app.core.goldens.traces import missing_tools, trace_of
-from sessions_app.core.replay.words import RESULT_MISSING, ReplayFacts, is_in_part, verdict_in_words
+from sessions_app.core.replay.words import ReplayFacts, is_in_part, verdict_in_words
 from sessions_app.core.run import Run
 from sessions_app.core.unproven_outcomes import why_unproven
 
@@ -28,7 +28,7 @@ def played_of(facts: ReplayFacts, made: Sequence[Run], *, asked: int = 1, enough
 
 def _unplayable(facts: ReplayFacts) -> str:
     if facts.limit and is_in_part(facts.verdict, facts.limit):
-        why = f"{RESULT_MISSING}." if facts.lacks_result else facts.limit[0].lower() + facts.limit[1:]
+        why = f"{facts.missing_result}." if facts.lacks_result else facts.limit[0].lower() + facts.limit[1:]
         return f"Could not be played past step {facts.stopped_at}: {why}"
     return verdict_in_words(facts) if facts.agents_not_played else ""
 

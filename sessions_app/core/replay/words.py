@@ -120,6 +120,8 @@ class ReplayFacts:
     """Steps of the run that it produced."""
     stopped_at: int | None = None
     """The step at which it could not go on."""
+    asked_tool: str | None = None
+    """The tool whose answer was missing there."""
     limit: str | None = None
     """Why the recording cannot be replayed further, or its outcome not be proven: a sentence."""
     limit_code: str | None = None
@@ -193,14 +195,16 @@ class ReplayFacts:
         return self.samples or (self.fork.samples if self.fork else None)
 
     @property
+    def missing_result(self) -> str:
+        return f"{self.asked_tool}'s answer was not recorded" if self.asked_tool else "its answer was not recorded"
+
+    @property
     def is_sampled(self) -> bool:
         """Whether it ran several times, each time with a live model."""
         return self.all_samples is not None
 
 
 # --- the verdict in words ----------------------------------------------------------------------
-
-RESULT_MISSING = "its result was not recorded"
 
 
 def verdict_in_words(facts: ReplayFacts) -> str:
@@ -235,7 +239,7 @@ def _of_limit(facts: ReplayFacts) -> str | None:
     if not is_in_part(facts.verdict, facts.limit):
         return None
     if facts.lacks_result:
-        return f"Stopped at step {facts.stopped_at}: {RESULT_MISSING}"
+        return f"Stopped at step {facts.stopped_at}: {facts.missing_result}"
     if not facts.proof or not facts.proof.same_steps:
         return f"Nothing was compared: {_inside(facts.limit or '')}"
     same = f"Same {count(facts.proof.same_steps, 'step')}"
@@ -243,8 +247,9 @@ def _of_limit(facts: ReplayFacts) -> str | None:
 
 
 def _inside(sentence: str) -> str:
-    """Behind a colon; names keep their capitals."""
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+    """Behind a colon, in a headline; names keep their capitals."""
+    said = sentence.removesuffix(".")
+    return said if said[1:2].isupper() else said[:1].lower() + said[1:]
 
 
 def is_in_part(verdict: str | None, limit: object) -> bool:
@@ -354,7 +359,7 @@ VERDICT_WORDS: dict[ReplayVerdict, Callable[[ReplayFacts], str]] = {
     "unknown_from_step": _unknown_from,
 }
 NEXT_ACTIONS: dict[ReplayVerdict, str] = {
-    "reproduced": "Compare the run with one that went well.",
+    "reproduced": "Compare with a healthy run.",
     "diverged": "Open the diff at the first difference.",
     "ran_past_recording": "Open the diff: the replay asked for an answer that was never recorded.",
     "answers_left_over": "Open the diff: the replay ended before the recording did.",
@@ -363,7 +368,7 @@ NEXT_ACTIONS: dict[ReplayVerdict, str] = {
     "cancelled": "Queue the replay again.",
     "unknown_from_step": "Look for the answer in another run with the same request.",
 }
-_FIRST_ODD_STEP = "Read the run from its first anomaly, or compare it with one that went well."
+_FIRST_ODD_STEP = "Read the run from its first anomaly, or compare it with a healthy run."
 _COLD = "See what the kit lacks; mark the run as a cold case if that data cannot be obtained."
 NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
     "reproduced": "The change makes no difference here: try another one.",

@@ -8,6 +8,7 @@ from typing import Any
 from sessions_app.core.fork.report import ForkedStep, ForkFacts
 from sessions_app.core.fork.words import describe
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Replay, Run
 from sessions_app.queries.forks import expectation_words
 from sessions_app.web.badges import expectation_of
@@ -34,6 +35,8 @@ class ShownStep:
     """A step after the fork."""
 
     step: ForkedStep
+    row: StepSummary | None
+    """With what was asked and answered, as lists show it."""
     address: str
     taken_address: str | None
 
@@ -117,7 +120,10 @@ def _steps(project: Project, replay: Replay, fork: ForkFacts) -> list[ShownStep]
     runs = _runs(project, {step.taken_from[0] for step in fork.steps if step.taken_from})
     return [
         ShownStep(
-            step=step, address=run_address(made, project, step=step.index), taken_address=_taken(project, step, runs)
+            step=step,
+            row=made.step(step.index),
+            address=run_address(made, project, step=step.index),
+            taken_address=_taken(project, step, runs),
         )
         for step in fork.steps
     ]

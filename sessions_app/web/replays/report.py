@@ -82,6 +82,8 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "next_words": linked_words(_next_action(report.next_action, replay), _ways(project, replay)),
         "has_proof": bool(proof),
         "proof": proof,
+        "proof_in_short": _in_short(proof),
+        "is_proof_open": any(state == STATE_WORDS["not_proven"] for _, state, _ in proof),
         "told_parts": len({attempt.ran for attempt in report.attempts}) > 1,
         "parts": report.replay.parts if report.replay else None,
         "unfinished": _unfinished(replay),
@@ -103,6 +105,12 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
     }
 
 
+def _in_short(proof: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """`Proven`, and the parts that are: each state once, in the order of the parts."""
+    states = dict.fromkeys(state for _, state, _ in proof)
+    return [(state, ", ".join(part for part, own, _ in proof if own == state)) for state in states]
+
+
 def _told_once(row: tuple[str, str, str], verdict: str) -> tuple[str, str, str]:
     """Without the reason that is in the verdict already."""
     part, state, why = row
@@ -121,7 +129,7 @@ def linked_words(text: str, ways: Mapping[str, str | None]) -> list[tuple[str, s
 
 def _next_action(text: str, replay: Replay) -> str:
     """A comparison is advised only where there is something to compare the run with."""
-    if "went well" not in text or any(each.is_good for each in comparable_runs(replay.run)):
+    if "healthy run" not in text or any(each.is_good for each in comparable_runs(replay.run)):
         return text
     return "" if text.startswith("Compare") else f"{text.partition(', or compare')[0].removesuffix('.')}."
 
@@ -132,8 +140,8 @@ def _ways(project: Project, replay: Replay) -> dict[str, str | None]:
     twins = run_page("good_twins", project, replay.run)
     return {
         "read the run": run_address(replay.run, project),
-        "compare the run with one that went well": twins,
-        "compare it with one that went well": twins,
+        "compare with a healthy run": twins,
+        "compare it with a healthy run": twins,
         "read the outcome": "#outcomes",
         "open the diff": diff,
         "the nearest recorded ones": "#nearest",
