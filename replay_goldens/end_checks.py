@@ -44,7 +44,7 @@ class Output(Check):
             value = value_at(trace.output, self.path) if self.path else trace.output_text
         except NothingThere as error:
             return Seen(False, str(error))
-        return Seen(self.comparison.holds(value), f"it answered {short(value)}")
+        return Seen(self.comparison.holds(value), f"it answered “{short(value)}”")
 
     def to_json(self) -> dict[str, Any]:
         path = {"path": self.path} if self.path else {}

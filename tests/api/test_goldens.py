@@ -166,7 +166,7 @@ def test_a_run_of_a_golden_is_a_replay_and_is_judged_when_it_is_over(shop):
     assert (check["check"], check["passed"], check["seen"]) == (
         {"kind": "output", "contains": "sorry"},
         True,
-        "it answered Sorry, nothing.",
+        "it answered “Sorry, nothing.”",
     )
     assert shop.get(f"/api/v1/goldens/{golden}").json()["passes_on"] == ["made"]
 

@@ -377,3 +377,18 @@ def test_replays_of_one_session_are_one_row_of_the_list(shop, bob):
     assert "#1 Where is it?" in alone
     assert batch.startswith("diverged 2 reproduced · 1 diverged 3 runs of chat")
     assert reverse("session_replay", args=["shop", asked.session_replay_id]) in page
+    assert f'action="{reverse("session_replay_again", args=["shop", asked.session_replay_id])}"' in page
+
+
+def test_what_is_not_over_comes_first_in_the_list_and_who_asked_only_where_several_did(shop, bob):
+    run = load_record(shop, run_id="old", session_id="old", steps=[tool_step()])
+    made = {"project": shop, "run": run, "content": run.content}
+    Replay.objects.create(**made, number=1, state="running")
+    Replay.objects.create(**made, number=2, state="failed", error="No tool answered.")
+
+    alike = bob.get(reverse("replays", args=["shop"])).content.decode()
+    Replay.objects.create(**made, number=3, state="failed", requested_by=make_user("ann", shop))
+    several = bob.get(reverse("replays", args=["shop"])).content.decode()
+
+    assert [re.search(r"#\d", row)[0] for row in rows_of(alike)] == ["#1", "#2"]
+    assert (">By</th>" in alike, ">By</th>" in several) == (False, True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from itertools import islice
 
 from replay_goldens.checks import all_passed, judge, read_checks
@@ -46,8 +47,24 @@ def proposals(run: Run, trace: Trace) -> list[Proposal]:
 
 def proposals_of_fix(run: Run, good: Trace, *, bad: Trace) -> tuple[list[Proposal], set[int]]:
     """What a run that went right did, and the places of the proposals that tell it from the run that went wrong."""
-    found = proposals(run, good)
+    found = [_shortest_telling(proposal, bad) for proposal in proposals(run, good)]
     return found, telling(found, bad=bad, good=good)
+
+
+def _shortest_telling(proposal: Proposal, bad: Trace) -> Proposal:
+    """Of an answer the part that the bad one lacks: no later answer has all the words of this one."""
+    if proposal.check != {"kind": "output"} or not isinstance(proposal.value, str) or bad.output_text is None:
+        return proposal
+    part = part_unlike(proposal.value, bad.output_text)
+    return replace(proposal, value=part) if part else proposal
+
+
+def part_unlike(text: str, other: str) -> str | None:
+    """The first words in a row that the other text does not have."""
+    words, others = text.split(), other.split()
+    blocks = SequenceMatcher(None, others, words, autojunk=False).get_opcodes()
+    parts = (" ".join(words[start:end]).strip(".,;:!?") for tag, _, _, start, end in blocks if tag != "equal")
+    return next((part for part in parts if part and part not in other), None)
 
 
 def telling(found: list[Proposal], *, bad: Trace, good: Trace) -> set[int]:

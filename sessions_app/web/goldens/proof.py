@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -23,29 +24,36 @@ _NEXT = {
 class Proof:
     """Three things that make a golden worth something, and the next one to get."""
 
-    fails: bool
-    """On a run that went wrong."""
-    passes: bool
-    """On a run that is right, where it fails on another: what merely passes again repeats its recording."""
-    not_passed: str
-    runs_code: bool
+    shown: tuple[tuple[bool, str], ...]
+    """Whether each is shown, in words: that it fails on a bad run, passes on a fix, and runs code."""
     in_code: str | None
     """Where a golden that runs no code is kept anew as one that does."""
     next_words: str
     """Empty where nothing is missing."""
 
 
-def proof_of(golden: Golden, project: Project) -> Proof:
+def proof_of(golden: Golden, project: Project, by_hand: Collection[str] = ()) -> Proof:
+    """`by_hand` are ids of runs in which somebody wrote an answer: that a golden passes there proves nothing."""
     codes = [str(warning["code"]) for warning in warnings_of(golden)]
     is_recording = golden.mode == ReplayMode.RECORDING
     return Proof(
-        fails=bool(golden.fails_on),
-        passes=bool(golden.passes_on and golden.fails_on),
-        not_passed="only on its recording" if is_recording and golden.passes_on else "not yet",
-        runs_code=golden.mode in OF_CODE,
+        shown=tuple(_shown(golden, by_hand)),
         in_code=_in_code(golden, project) if is_recording else None,
         next_words=_NEXT[codes[0]] if codes and not is_recording else "",
     )
+
+
+def _shown(golden: Golden, by_hand: Collection[str]) -> Iterator[tuple[bool, str]]:
+    """What merely passes again, without failing on another run, repeats its recording."""
+    fails, passes, runs_code = bool(golden.fails_on), bool(golden.passes_on), golden.mode in OF_CODE
+    yield fails, "fails on the bad run" if fails else "no bad run seen yet"
+    if passes and set(golden.passes_on).issubset(by_hand):
+        yield False, "passes only on an answer written by hand"
+    elif passes and not fails and not runs_code:
+        yield False, "passes only on its recording"
+    else:
+        yield passes and fails, "passes on a fix" if passes and fails else "no fix seen yet"
+    yield runs_code, "runs your code" if runs_code else "runs none of your code"
 
 
 def _in_code(golden: Golden, project: Project) -> str:

@@ -23,6 +23,7 @@ from sessions_app.models.replays import OF_CODE, ReplayMode
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.goldens import (
     LastRuns,
+    answered_by_hand,
     deploys_of,
     exportable_goldens,
     golden_by_id,
@@ -96,7 +97,11 @@ def _rows(project: Project, keys: Sequence[int]) -> list[tuple[Golden, LastRuns 
     found = {golden.pk: golden for golden in goldens_of(project).filter(pk__in=keys)}
     shown = [found[key] for key in keys if key in found]
     last = last_runs(shown)
-    return [(golden, last.get(golden.pk), proof_of(golden, project)) for golden in shown]
+    names = {name for golden in shown for name in golden.passes_on}
+    passed = list(project.runs.filter(run_id__in=names).only("run_id"))
+    written = answered_by_hand(passed)
+    by_hand = {run.run_id for run in passed if run.pk in written}
+    return [(golden, last.get(golden.pk), proof_of(golden, project, by_hand)) for golden in shown]
 
 
 @require_GET
@@ -122,7 +127,7 @@ def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, A
         "scene": row.run,
         "scene_link": run_address(row.run, project),
         "proof": proof_of(row, project),
-        "preset": PRESET_WORDS[row.mode],  # type: ignore[index]  # one of ours, from a column
+        "preset": _in_a_line(PRESET_WORDS[row.mode]),  # type: ignore[index]  # one of ours, from a column
         "runs_code": row.mode in OF_CODE,
         "proves": _parts(row).proves,
         "agents": registered_agents(),
@@ -132,13 +137,17 @@ def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, A
     }
 
 
+def _in_a_line(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
 def _last_result(row: Golden) -> dict[str, Any]:
     """Of the runs that were made last, in words; nothing of a golden that never ran."""
     last = last_runs([row]).get(row.pk)
     if last is None:
         return {}
     run, shown = last.decider, state_of("golden", last.decider.result)
-    why = f": {run.words.removeprefix('Expected: ')}" if run.words and run.result != "pass" else ""
+    why = f". {run.words}" if run.words and run.result != "pass" else ""
     return {"last_run": run, "last_icon": shown.icon, "last_words": f"{shown.word.capitalize()}{why}"}
 
 

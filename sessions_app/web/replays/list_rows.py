@@ -33,6 +33,10 @@ class Line:
     """Where it stands, what is the same, or why the state is not a good one; empty where the state says all."""
     golden_run: GoldenRun | None
 
+    @property
+    def is_open(self) -> bool:
+        return not self.replay.is_over
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Batch:
@@ -45,9 +49,18 @@ class Batch:
     """Of most of those that were not reproduced."""
     detail: str
     """How many came to what, the most first."""
+    is_open: bool
+    """Whether one of them is."""
+    took_ms: float | None
+    """From when the first was picked up to the end of the last; None while one is open."""
 
 
-def lines_of(rows: Sequence[Row], golden_runs: Mapping[int, GoldenRun]) -> Iterator[Line | Batch]:
+def lines_of(rows: Sequence[Row], golden_runs: Mapping[int, GoldenRun]) -> list[Line | Batch]:
+    """Those that are not over first."""
+    return sorted(_lines(rows, golden_runs), key=lambda line: not line.is_open)
+
+
+def _lines(rows: Sequence[Row], golden_runs: Mapping[int, GoldenRun]) -> Iterator[Line | Batch]:
     for asked, group in groupby(rows, key=lambda row: row.replay.session_replay):
         found = list(group)
         if asked is None or len(found) == 1:
@@ -72,7 +85,22 @@ def _batch(asked: SessionReplay, replays: list[Replay]) -> Batch:
     counted = _counted(replays)
     others = [state for state, _ in counted if state != REPRODUCED]
     state = others[0] if others else of_session(asked, counted[0][0])
-    return Batch(asked=asked, newest=replays[0], total=len(replays), state=state, detail=batch_words(replays))
+    is_open = any(not replay.is_over for replay in replays)
+    return Batch(
+        asked=asked,
+        newest=replays[0],
+        total=len(replays),
+        state=state,
+        detail=batch_words(replays),
+        is_open=is_open,
+        took_ms=None if is_open else _took_together(replays),
+    )
+
+
+def _took_together(replays: list[Replay]) -> float | None:
+    begun = [replay.claimed_at for replay in replays if replay.claimed_at]
+    ended = [replay.finished_at for replay in replays if replay.finished_at]
+    return (max(ended) - min(begun)).total_seconds() * 1000 if begun and ended else None
 
 
 def of_session(asked: SessionReplay | None, state: tuple[str, str]) -> tuple[str, str]:
@@ -105,8 +133,8 @@ def state_key(replay: Replay) -> tuple[str, str]:
 
 
 def _of_golden(run: GoldenRun) -> str:
-    """Why it did not pass; what became of the replay is told where that is not the same as then."""
-    words = [] if run.result == "pass" else [run.words]
+    """Why it passed or did not; what became of the replay is told where that is not the same as then."""
+    words = [run.words]
     if run.replay.shown_verdict not in (None, "reproduced"):
         verdict = state_of("replay_verdict", run.replay.shown_verdict)
         words.append(f"replay {verdict.word} {_where(run.replay)}".strip())
