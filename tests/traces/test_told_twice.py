@@ -171,8 +171,8 @@ def test_arguments_that_a_tools_span_tells_beside_those_of_the_model_are_named(s
 
 @pytest.mark.parametrize(
     ("ids", "is_another"),
-    [(("a", "b"), False), (("a", "a"), True), (("a", "zz"), True), (("x", "y"), False)],
-    ids=["of the calls", "of another call", "of no call", "of its own in each span"],
+    [(("a", "b"), False), (("a", "a"), True), (("a", "zz"), True), (("x", "y"), True), (("adk-x", "adk-y"), False)],
+    ids=["of the calls", "of another call", "of no call", "of no call in each span", "of Google's ADK"],
 )
 def test_a_tools_span_that_names_another_call_is_named(ids, is_another):
     spans = results_run(gives("one", "a"), gives("two", "b"))

@@ -112,7 +112,7 @@ class _Spelled(NamedTuple):
     order: int = 0
     """The arguments of calls with their keys in order."""
     ids: int = 0
-    """Of calls, where all of them have one. Some requests have others than the answers gave."""
+    """Of calls, where all of them have one."""
     thoughts: int = 0
 
 
@@ -170,7 +170,7 @@ class Conversations:
             ended = _Known(
                 keys=(*keys, key),
                 texts=(*texts, text),
-                spelled=(*spelled, as_given._replace(roles=0, ids=0)),
+                spelled=(*spelled, as_given._replace(roles=0)),
                 history=History(history, response),
                 ids=calls,
             )
@@ -247,7 +247,8 @@ class Conversations:
                 history, ids = History(history, response), list(calls)
             else:
                 start = history
-                request, given, others = _request(self._named(turn, ids), instructions, ids, is_exact=self._is_exact)
+                request, given, odd = _request(self._named(turn, ids), instructions, ids, is_exact=self._is_exact)
+                others = others or odd
                 # Also those of earlier turns: nobody else may have told of them.
                 results |= given
                 history = History(history, request)
@@ -318,7 +319,7 @@ class Conversations:
 
     def _ids(self, turn: Turn) -> int:
         ids = [call.call_id for call in turn.calls()]
-        return self._number(["ids", *ids]) if ids and None not in ids else 0
+        return self._number(["ids", *ids]) if ids and all(map(_is_of_call, ids)) else 0
 
     def _thoughts(self, turn: Turn) -> int:
         """Conventions of spans leave out some of what a provider says of a thought."""
@@ -485,8 +486,13 @@ def _system_part(message: ChatMessage) -> JsonObject:
 
 def _has_other_id(part: ResultPart, waiting: list[tuple[CallPart, str]]) -> bool:
     """Whether its id speaks for none of the calls that wait, though these have ids of their own."""
-    ids = {call.call_id for call, _ in waiting} - {None}
+    ids = {call.call_id for call, _ in waiting if _is_of_call(call.call_id)}
     return part.call_id is not None and bool(ids) and part.call_id not in ids
+
+
+def _is_of_call(call_id: str | None) -> bool:
+    """OpenAI's Responses API has ids of items too, which some requests tell in place of the call's."""
+    return call_id is not None and not call_id.startswith("fc_")
 
 
 def _results_in(

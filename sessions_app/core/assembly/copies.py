@@ -12,6 +12,7 @@ from sessions_app.core.conventions.told_twice import (
     are_calls_named_otherwise,
     are_roles_spelled_otherwise,
     are_settings_told_otherwise,
+    ids_in,
     is_system_told_otherwise,
     said_in,
     spoken_in,
@@ -93,6 +94,26 @@ def summaries_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
     summed = [(node, node.reading.summary) for node in nodes if node.reading.summary is not None]
     known = _all_said([node for node in nodes if node.kind in ("model", "tool")]) if summed else frozenset[bytes]()
     yield from (node for node, summary in summed if not known.issuperset(said_in([summary])))
+
+
+def copies_of_other_calls(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Spans whose own copy of the conversation names a call by an id that no call of a model or a tool has, where these
+    have ids."""
+    copies = [(node, ids) for node in nodes if (ids := {*ids_in(_copied(node))} - {None})]
+    known = _known_ids(nodes) if copies else set[str | None]()
+    yield from (node for node, ids in copies if known and not ids <= known)
+
+
+def _copied(node: Node) -> list[ChatMessage]:
+    said = node.reading
+    return [*(said.initial or ()), *(said.conversation or ()), *([] if said.summary is None else [said.summary])]
+
+
+def _known_ids(nodes: Sequence[Node]) -> set[str | None]:
+    calls = [node.reading for node in nodes if node.kind in ("model", "tool")]
+    told = {id(message): message for call in calls for message in call.messages or ()}
+    answers = [call.answer for call in calls if call.answer is not None]
+    return {*ids_in([*told.values(), *answers]), *(call.call_id for call in calls)} - {None}
 
 
 def _has_results(node: Node) -> bool:

@@ -11,6 +11,7 @@ from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.spans.reading import CallPart, Reading, ResultPart
 
 _ABSENT: JsonValue = object()
+_OF_GOOGLE_ADK = ("adk-", "<not specified>")
 
 
 @dataclass(eq=False)
@@ -55,10 +56,11 @@ class Told:
         return self.asked or self.again_of
 
     @property
-    def names_its_call(self) -> bool | None:
-        """Whether its id is that of its call; None where one of the two has none."""
-        ids = None if self.asked is None else self.asked.part.call_id, self.reading.call_id
-        return None if None in ids else ids[0] == ids[1]
+    def names_another_call(self) -> bool:
+        """Whether it tells an id that is not that of its call, where both have one. Google's ADK makes one for models
+        that give none."""
+        own, asked = self.reading.call_id, None if self.asked is None else self.asked.part.call_id
+        return None not in (own, asked) and own != asked and not str(own).startswith(_OF_GOOGLE_ADK)
 
     @property
     def has_worked(self) -> bool:

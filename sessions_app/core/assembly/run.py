@@ -17,6 +17,7 @@ from sessions_app.core.assembly.copies import (
     asked_otherwise,
     begun_otherwise,
     conversations_told_otherwise,
+    copies_of_other_calls,
     failed_around,
     is_prompt_of_code,
     states_told_otherwise,
@@ -341,6 +342,7 @@ class _Assembled:
                 *conversations_told_otherwise(self._nodes),
                 *begun_otherwise(self._nodes),
                 *summaries_told_otherwise(self._nodes),
+                *copies_of_other_calls(self._nodes),
             ],
         )
         yield "state_told", states_told_otherwise(self._nodes)

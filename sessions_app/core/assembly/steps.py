@@ -56,8 +56,6 @@ class Draft:
     children_asked: list[Asked] = field(default_factory=list)
     respelled_tool: str | None = None
     """Of a model's call: a tool that it defines with other fields than the calls of its agent before it."""
-    has_other_id: bool = False
-    """Of a tool's span: it names another call than the one that it tells of, and others name theirs."""
 
 
 class StepWriter:
@@ -159,10 +157,6 @@ class StepWriter:
             if asked is not None and told.reading.tool_name is None:
                 draft.name = name(asked.part.tool_name) or draft.name
             draft.call = _tool_call(draft, told)
-        # Some frameworks give their spans ids of their own, and then all of them.
-        if any(told.names_its_call for _, told in tools):
-            for draft, told in tools:
-                draft.has_other_id = told.names_its_call is False
         drafts = _after_their_answers(self.drafts)
         in_order = chain.from_iterable((draft, *_untold(draft.children_asked, draft)) for draft in drafts)
         return [*_untold(self._left_open, None), *in_order]
@@ -415,7 +409,7 @@ def _step(draft: Draft, indexes: dict[int, int]) -> Step:
 def _extra(draft: Draft) -> JsonObject:
     if draft.node is None:
         return {}
-    named = {} if draft.told is None else _named_call(draft, draft.told.reading)
+    named = {} if draft.told is None else _named_call(draft.told)
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
     settings = {"settings_told": "otherwise"} if draft.node.reading.are_settings_told_otherwise else {}
     return {
@@ -436,9 +430,10 @@ def _extra(draft: Draft) -> JsonObject:
     }
 
 
-def _named_call(draft: Draft, said: Reading) -> JsonObject:
+def _named_call(told: Told) -> JsonObject:
     """An id that is not that of the call: the span's own, or one in its messages."""
-    if draft.has_other_id:
+    said = told.reading
+    if told.names_another_call:
         return {"named_call": said.call_id}
     return {"named_call": said.other_call_id} if said.call_id and said.other_call_id else {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from sessions_app.core.conventions.told_twice import (
@@ -42,7 +42,9 @@ def _fill(reading: Reading, other: Reading) -> None:
         reading.is_output_told_otherwise |= is_value_told_otherwise(reading.output, other.output)
     if reading.tool_name is not None:
         named = (reading.other_tool_name, other.tool_name, other.other_tool_name)
-        reading.other_tool_name = next((each for each in named if each not in (None, reading.tool_name)), None)
+        reading.other_tool_name = _another(reading.tool_name, named)
+    if reading.call_id is not None:
+        reading.other_call_id = _another(reading.call_id, (reading.other_call_id, other.call_id, other.other_call_id))
     if reading.has_arguments and other.has_arguments:
         reading.are_arguments_told_otherwise |= is_value_told_otherwise(reading.arguments, other.arguments)
     if reading.has_result and other.has_result:
@@ -53,3 +55,7 @@ def _fill(reading: Reading, other: Reading) -> None:
     for name in gaps:
         setattr(reading, name, getattr(other, name))
     reading.used |= other.used
+
+
+def _another(told: str, others: Iterable[str | None]) -> str | None:
+    return next((each for each in others if each not in (None, told)), None)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from sessions_app.core.conventions.bodies import put_request, put_response
 from sessions_app.core.conventions.merging import merged
-from sessions_app.core.conventions.told_twice import are_settings_told_otherwise, lacks_tools
+from sessions_app.core.conventions.told_twice import are_settings_told_otherwise, ids_in, lacks_tools, spoken_in
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.provider_messages import request_of, response_of, tools_of
 from sessions_app.core.spans.provider_messages.requests import settings_of
-from sessions_app.core.spans.reading import ChatMessage, Reading, Role, TextPart
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart, Role, TextPart
+
+Messages = tuple[ChatMessage, ...]
 
 
 def with_bodies(reading: Reading) -> Reading:
@@ -28,7 +33,23 @@ def with_bodies(reading: Reading) -> Reading:
         _hold_against_echo(reading, parsed(reading.output))
     if reading.messages is not None:
         bodies.instructions = None
+        reading.messages = _with_ids(reading.messages, bodies.messages or ())
     return merged([reading, bodies])
+
+
+def _with_ids(messages: Messages, sent: Messages) -> Messages:
+    """The messages with the ids of calls that the convention leaves out of them, where the request says the same."""
+    if None not in ids_in(messages) or spoken_in(messages) != spoken_in(sent):
+        return messages
+    ids = iter(ids_in(sent))
+    return tuple(replace(each, parts=tuple(_with_id(part, ids) for part in each.parts)) for each in messages)
+
+
+def _with_id(part: Part, ids: Iterator[str | None]) -> Part:
+    if not isinstance(part, CallPart | ResultPart):
+        return part
+    sent = next(ids)
+    return part if part.call_id is not None else replace(part, call_id=sent)
 
 
 def _hold_against_echo(reading: Reading, response: JsonValue) -> None:

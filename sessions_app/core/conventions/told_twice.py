@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sessions_app.core.compare.strict import is_number, same_json
 from sessions_app.core.conventions.roles import role_of, speaker_of
@@ -32,19 +33,20 @@ Tools = Sequence[ToolDefinition] | None
 def is_conversation_told_otherwise(reading: Reading, other: Reading) -> bool:
     """Whether the two of a whole run began with other messages or ended with others."""
     pairs = (reading.initial, other.initial), (reading.conversation, other.conversation)
-    return any(_is_another_conversation(one, another) for one, another in pairs if one and another)
+    return any(is_another_conversation(one, another) for one, another in pairs)
 
 
-def _is_another_conversation(left: Messages, right: Messages) -> bool:
-    is_as_said = spoken_in(left) == spoken_in(right) and not are_calls_named_otherwise(left, right)
-    return not is_as_said or are_roles_spelled_otherwise(left, right)
+def is_another_conversation(left: Messages, right: Messages) -> bool:
+    """Whether both say something beside the words of the system, and not the same."""
+    one, other = spoken_in(left), spoken_in(right)
+    is_otherwise = one != other or are_calls_named_otherwise(left, right) or are_roles_spelled_otherwise(left, right)
+    return bool(one and other) and is_otherwise
 
 
 def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
     """Whether the two have another request or another answer, or one that ended otherwise."""
-    answers = [said_in((each.answer,)) if each.answer is not None else [] for each in (reading, other)]
     return (
-        _have_other_parts(*answers)
+        _is_another_answer(reading.answer, other.answer)
         or _are_answers_of_others(reading.answer, other.answer)
         or _are_types_spelled_otherwise([reading.answer], [other.answer])
         or ended_otherwise(reading.finish_reason, other.finish_reason)
@@ -71,6 +73,20 @@ def _have_other_parts(one: list[bytes], other: list[bytes]) -> bool:
     return len(one) == len(other) and one != other
 
 
+def _is_another_answer(left: ChatMessage | None, right: ChatMessage | None) -> bool:
+    if left is None or right is None:
+        return False
+    one, other = said_in((left,)), said_in((right,))
+    return _have_other_parts(one, other) or _have_other_calls(left, right)
+
+
+def _have_other_calls(left: ChatMessage, right: ChatMessage) -> bool:
+    """Also where one of the two leaves out the words beside them."""
+    one, other = (replace(each, parts=tuple(_calls_in((each,)))) for each in (left, right))
+    said = said_in((one,)), said_in((other,))
+    return _have_other_parts(*said) or (said[0] == said[1] and are_calls_named_otherwise((one,), (other,)))
+
+
 def _are_answers_of_others(left: ChatMessage | None, right: ChatMessage | None) -> bool:
     """Whether both say whose the answer is, and one of them that it is not a model's."""
     both = [each for each in (left, right) if each is not None and each.spelled_role is not None]
@@ -89,9 +105,17 @@ def are_calls_named_otherwise(left: Messages, right: Messages) -> bool:
 
 
 def _names_in(messages: Messages) -> list[str | None]:
+    return [name for part in _calls_in(messages) for name in (part.tool_name, part.call_id)]
+
+
+def ids_in(messages: Messages) -> list[str | None]:
+    """Of the calls and results, in their order."""
+    return [part.call_id for part in _calls_in(messages)]
+
+
+def _calls_in(messages: Messages) -> Iterator[CallPart | ResultPart]:
     parts = (part for message in messages or () for part in message.parts)
-    calls = (part for part in parts if isinstance(part, CallPart | ResultPart))
-    return [name for part in calls for name in (part.tool_name, part.call_id)]
+    return (part for part in parts if isinstance(part, CallPart | ResultPart))
 
 
 def is_system_told_otherwise(left: Messages, right: Messages) -> bool:

@@ -13,13 +13,14 @@ from sessions_app.core.conventions.openinference.model import definition_of, mod
 from sessions_app.core.conventions.openinference.search import embedding_fields, retrieval_fields
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier, attribute_identifier, identifier
 from sessions_app.core.conventions.steering import is_steering
+from sessions_app.core.conventions.told_twice import is_another_conversation
 from sessions_app.core.conventions.wrapped_tools import unwrapped_answer, unwrapped_arguments
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text, error_of
 from sessions_app.core.spans.provider_messages import messages_in_state
-from sessions_app.core.spans.reading import ChatMessage, Reading, ReadingKind, ToolDefinition
+from sessions_app.core.spans.reading import Reading, ReadingKind, ToolDefinition
 from sessions_app.core.spans.span import Span
 
 CONVENTION = "openinference"
@@ -158,15 +159,14 @@ def _conversation(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     """Of the run's own span also the messages in the states of a LangGraph agent."""
     states = (whole.input, whole.output) if span.parent_id is None else ()
     begun, ended = map(messages_in_state, states or (None, None))
-    return {"initial": begun, "conversation": _told_to_its_end(read) or ended}
-
-
-def _told_to_its_end(read: Read) -> tuple[ChatMessage, ...] | None:
-    if not any(name.startswith("llm.output_messages.") for name in read.names()):
-        return None
+    said = input_messages(read.under("llm.input_messages."))
     answer = answer_of(read.under("llm.output_messages."), is_choice=False)
-    said = input_messages(read.under("llm.input_messages.")) or ()
-    return None if answer is None else (*said, answer)
+    told = None if answer is None else (*(said or ()), answer)
+    return {
+        "initial": begun or said,
+        "conversation": told or ended,
+        "is_conversation_told_otherwise": is_another_conversation(begun, said),
+    }
 
 
 def _names(read: Read, kind: ReadingKind, span: Span) -> dict[str, Any]:

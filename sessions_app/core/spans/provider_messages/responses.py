@@ -8,6 +8,7 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
 from sessions_app.core.spans.provider_messages.messages import langchain_fields, message_of, messages_of
+from sessions_app.core.spans.provider_messages.parts import call_of
 from sessions_app.core.spans.provider_messages.streams import is_told_otherwise, merged
 from sessions_app.core.spans.provider_messages.usage import usage_of
 from sessions_app.core.spans.reading import ChatMessage
@@ -36,7 +37,7 @@ def response_of(value: JsonValue) -> ProviderResponse | None:
     value = parsed(value)
     if isinstance(value, list):
         whole = merged(value)
-        found = response_of(whole) if whole else _last_answer(value)
+        found = response_of(whole) if whole else _last_answer(value) or _of_calls(value)
         return replace(found, is_told_otherwise=True) if found is not None and is_told_otherwise(value) else found
     if not isinstance(value, dict):
         return None
@@ -121,6 +122,13 @@ def _last_answer(items: list[JsonValue]) -> ProviderResponse | None:
     facts = (_of_message(item) for item in reversed(items) if isinstance(item, dict))
     found = next((each for each in facts if each), None)
     return replace(found, answer=answers[-1]) if found else ProviderResponse(answer=answers[-1])
+
+
+def _of_calls(items: list[JsonValue]) -> ProviderResponse | None:
+    """The Vercel AI SDK's answer without words: `[{"toolCallId", "toolName", "input"}]`."""
+    calls = [call_of(item) for item in items if isinstance(item, dict) and "toolCallId" in item]
+    parts = tuple(call for call in calls if call is not None)
+    return ProviderResponse(answer=ChatMessage(role="assistant", parts=parts)) if parts else None
 
 
 def _answer(items: list[JsonValue]) -> ChatMessage | None:
