@@ -28,6 +28,7 @@ from tests.recorder.scenarios import (
     Play,
     Scenario,
     call,
+    denial_beside_another_call,
     model_retry,
     one_tool,
     parallel_tools,
@@ -224,14 +225,17 @@ def test_arguments_that_a_call_was_approved_with_are_those_that_its_tool_was_giv
 
 
 @pytest.mark.parametrize("name", ["content", "metadata"])
-def test_a_tool_that_asked_for_another_try_gave_nothing_beside_that(name: str):
-    record = json.loads(last_record(Scenario(model_retry), "run"))
+@pytest.mark.parametrize("outcome", ["retried", "failed", "denied"])
+def test_a_call_that_gave_no_result_gave_nothing_beside_one(outcome: str, name: str):
+    made = {"retried": model_retry, "failed": _failing, "denied": denial_beside_another_call}[outcome]
+    record = json.loads(last_record(Scenario(made), "run"))
     assert reproduces(record)
-    assert record["steps"][1]["outcome"] == "retried"
+    step = next(step for step in record["steps"] if step.get("outcome") == outcome)
 
-    record["steps"][1][name] = ["more"]
+    step[name] = ["more"]
 
-    assert judged(record) == ("call_contradicted", 1)
+    said = assert_promise_kept(json.dumps(record).encode())
+    assert said.reasons[0].code == "call_contradicted"
 
 
 @pytest.mark.parametrize("given", ['{"order_id": "ORD-1"}', {"order_id": "ORD-1"}])

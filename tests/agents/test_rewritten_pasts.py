@@ -219,14 +219,29 @@ def test_another_past_without_a_word_of_the_recorder_is_judged_and_named_at_its_
     assert verdict_of(record) == ("diverged", 3, "messages[0].parts[0].content")
 
 
-def test_an_answer_of_an_earlier_turn_by_another_tool_than_was_called_is_judged():
+def with_an_earlier_turn() -> Record:
     looked: Messages = [user("Hi"), says(call("search", {"query": "a", "limit": 1}, "e1"))]
     told = ModelRequest(parts=[ToolReturnPart("search", "Nothing.", "e1")])
-    record = json.loads(recorded(searching(copies, message_history=[*looked, told, says("Nothing.")]))[-1])
+    record: Record = json.loads(recorded(searching(copies, message_history=[*looked, told, says("Nothing.")]))[-1])
     assert judge(parse_native(json.dumps(record).encode())).verdict == "replayable"
+    return record
+
+
+def test_an_answer_of_an_earlier_turn_by_another_tool_than_was_called_is_judged():
+    record = with_an_earlier_turn()
     record["prior"][2]["parts"][0]["tool_name"] = "other"
 
     judged = assert_promise_kept(json.dumps(record).encode())
 
     assert judged.words == "In an earlier turn other answers a call of search."
     assert judged.step == len(record["steps"])
+
+
+@pytest.mark.parametrize("message", [1, 2])
+def test_an_answer_of_an_earlier_turn_to_a_call_that_none_makes_is_judged(message: int):
+    record = with_an_earlier_turn()
+    record["prior"][message]["parts"][0]["tool_call_id"] = "e2"
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert judged.words == "In an earlier turn search answers a call that no answer makes."

@@ -992,6 +992,24 @@ def test_a_call_ended_as_the_run_says_that_it_was_decided(said: str):
     assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
 
 
+def test_a_call_that_somebody_approved_has_the_arguments_that_the_model_gave():
+    record = json.loads(encode_native(_reviewed(APPROVE)))
+    record["steps"][0]["arguments"] = {"order_id": "ORD-0"}
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
+
+
+def test_a_tool_that_ran_in_a_calls_place_is_the_one_of_the_decision():
+    record = json.loads(encode_native(_reviewed(_edit("ORD-1"))))
+    record["steps"][0]["approved_tool"] = "erase"
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
+
+
 def test_an_answer_that_middleware_words_otherwise_is_named_and_replays():
     from langchain.agents.middleware import wrap_model_call
 

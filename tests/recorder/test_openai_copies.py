@@ -406,3 +406,14 @@ def test_answers_to_calls_of_several_kinds_are_told_in_the_order_of_the_sdk():
 
     assert told == {"local_shell": 2, "sql": 1}
     assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+
+
+def test_an_answer_to_a_call_that_no_earlier_turn_makes_is_named():
+    past = [*PAST[:3], {"role": "assistant", "content": "Shipped."}, PAST[3]]
+    record = playing.one_record(lambda: playing.run(playing.agent([playing.says("Done.")]), past))
+    del record["input_items"]
+    record["prior"][2]["parts"][0]["tool_call_id"] = "c9"
+
+    told = [each.message for each in assert_promise_kept(bytes_of(record)).reasons]
+
+    assert told == ["In an earlier turn status answers a call that no answer makes."]

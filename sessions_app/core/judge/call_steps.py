@@ -33,6 +33,7 @@ from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.run import (
     EXCHANGES,
+    GRAPHS,
     OPENAI_AGENTS,
     OUTPUT_PROCESSED,
     PYDANTIC_AI,
@@ -161,7 +162,7 @@ def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]
 
 def _answers(run: Run) -> Iterator[tuple[int | None, list[JsonObject]]]:
     """The calls of each answer, by its step; None is the answer with which the run was resumed."""
-    if run.agent.framework in (PYDANTIC_AI, OPENAI_AGENTS):
+    if run.agent.framework in (PYDANTIC_AI, OPENAI_AGENTS, *GRAPHS):
         yield None, _asked_before(run)
     for step, call in main_models(run):
         yield step.index, calls_in(call)
@@ -321,11 +322,13 @@ def _steps_of_another_kind(run: Run) -> Iterator[Reason]:
 
 def _steps_of_other_decisions(run: Run) -> Iterator[Reason]:
     """What became of a call that the run was resumed with stands in its step, and in the run as well."""
-    if not (is_of_recorder(run) or is_openai_agents(run)):
+    is_graph = run.agent.framework in GRAPHS
+    if not (is_of_recorder(run) or is_openai_agents(run) or is_graph):
         return
     for step, call in run.tool_calls:
         word = run.decided.get(call.call_id or "") if step.parent is None else None
-        if word is not None and call.outcome in _TOLD and word != call.outcome:
+        is_approved = is_graph and word == "success" and call.outcome != "denied"
+        if word is not None and call.outcome in _TOLD and word != call.outcome and not is_approved:
             message = f"The run says that {step_name(step)} ended as {word}; the step says {call.outcome}."
             yield reason_at(run, "call_contradicted", message, step)
 
@@ -343,11 +346,14 @@ def _steps_approved_otherwise(run: Run) -> Iterator[Reason]:
 
 
 def _refusals_with_more(run: Run) -> Iterator[Reason]:
-    """Beside what it answers a tool gives nothing when it asks for another try."""
+    """Beside what it answers a tool gives nothing when it asks for another try, fails or never ran."""
+    ended = {"retried": "asked for another try", "denied": "was denied"}
+    if is_of_recorder(run):
+        ended["failed"] = "failed"
     for step, call in run.tool_calls:
         more = "content" if call.content is not None else "metadata" if call.metadata is not None else None
-        if call.outcome == "retried" and more is not None:
-            message = f"S{step_name(step)[1:]} asked for another try, which takes no {more}, and holds some."
+        if call.outcome in ended and more is not None:
+            message = f"S{step_name(step)[1:]} {ended[call.outcome]}, which takes no {more}, and holds some."
             yield reason_at(run, "call_contradicted", message, step)
 
 

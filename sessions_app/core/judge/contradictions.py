@@ -142,17 +142,24 @@ def _empty_end(run: Run) -> Iterator[Reason]:
 
 
 def _earlier_answers(run: Run) -> Iterator[Reason]:
-    """No step of this run made the calls of earlier turns, so nothing but their messages says which tool answered."""
+    """No step of this run made the calls of earlier turns, so nothing but their messages says which tool answered.
+    The first messages of a history that was cut may answer calls that it lost."""
     asked: dict[str, str] = {}
-    for node in () if run.is_told_by_others else [*nodes(run.prior)][::-1]:
+    is_begun = False
+    for node in () if run.source_format in (SPANS, EXCHANGES) else [*nodes(run.prior)][::-1]:
         seen = seen_message(node.message, step=0)
         for part in seen.parts_of("tool-return"):
             name, own = asked.get(str(part.get("tool_call_id"))), part.get("tool_name")
+            if name is None and is_begun and main_models(run):
+                message = f"In an earlier turn {str(own)[:60]} answers a call that no answer makes."
+                yield reason_at(run, "past_contradicted", message, main_models(run)[0][0])
+                return
             if name is not None and isinstance(own, str) and own != name:
                 message = f"In an earlier turn {own[:60]} answers a call of {name[:60]}."
                 yield reason_at_end(run, "past_contradicted", message)
                 return
         asked |= {str(part.get("tool_call_id")): str(part.get("tool_name")) for part in seen.parts_of("tool-call")}
+        is_begun = is_begun or seen.message.get("kind") == "response"
 
 
 def _goes_on_from(history: History, before: History) -> bool:

@@ -19,34 +19,17 @@ from sessions_app.core.run import GRAPHS, Run, Step, ToolCall
 
 
 def review_gaps(run: Run) -> Iterator[Reason]:
-    if run.source_format != "native" or not main_models(run):
+    decisions = _decisions(run)
+    if not decisions or not main_models(run):
         return
-    message = next(filter(None, _contradictions(run)), None)
+    found = (_decided_oddly(decisions), _approved_otherwise(run, decisions), _rejected_otherwise(run, decisions))
+    message = next(filter(None, found), None)
     if message is not None:
         yield reason_at(run, "call_contradicted", message, run.steps[0])
 
 
-def _contradictions(run: Run) -> Iterator[str | None]:
-    decisions = _decisions(run)
-    if decisions:
-        yield _decided_oddly(decisions)
-        yield _approved_otherwise(run, decisions)
-        yield _rejected_otherwise(run, decisions)
-    yield _ended_otherwise(run)
-
-
-def _ended_otherwise(run: Run) -> str | None:
-    """A call that was approved may have failed all the same."""
-    for step, call in _resumed(run) if run.decided else ():
-        said = run.decided.get(str(call.call_id))
-        is_approved = said == "success" and call.outcome != "denied"
-        if isinstance(said, str) and call.outcome is not None and said != call.outcome and not is_approved:
-            return f"S{step_name(step)[1:]} ended as {call.outcome}, and the run says that it was resumed with {said}."
-    return None
-
-
 def _decisions(run: Run) -> list[JsonObject]:
-    if run.agent.framework not in GRAPHS:
+    if run.source_format != "native" or run.agent.framework not in GRAPHS:
         return []
     return objects_in(as_object(object_of(run.input).get("resume")).get("decisions"))
 
