@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from django.db.models import Case, Field, Func, TextField, Value, When
 
+from sessions_app.core.failures import without_values
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Run
 from sessions_app.queries.failure_groups import told_of
@@ -94,8 +95,9 @@ class Overview:
     """Sessions from before the first bar."""
     is_cut: bool
     """Whether there are older ones that were not read."""
-    errors: dict[str, str]
-    """What went wrong, by failure group: in the newest run of each that is counted."""
+    errors: dict[str, tuple[str, str]]
+    """What went wrong, by failure group, as `FailureGroup.told` has it of those that are counted; and of which agent,
+    where several failed alike."""
 
 
 def session_overview(project: Project, query: Query, span: Span, now: datetime) -> Overview:
@@ -176,12 +178,20 @@ def _by_each(sessions: dict[str | None, set[int]]) -> dict[str | None, set[int]]
     return found
 
 
-def _errors(read: list[_Seen], facets: Iterable[Facet]) -> dict[str, str]:
-    """Of each group; agents that fail alike are told apart."""
+def _errors(read: list[_Seen], facets: Iterable[Facet]) -> dict[str, tuple[str, str]]:
+    """Of the newest run of each group, without what differs from the oldest one; agents that fail alike are told
+    apart."""
     shown = {value for facet in facets if facet.key == "group" for value, _ in facet.counts}
+    oldest = {one.group: one.run for one in read if one.group in shown}
     newest = {one.group: one.run for one in reversed(read) if one.group in shown}
     columns = ("failure_group", "agent_name", "error_preview", "anomalies", "story")
-    runs = Run.objects.only(*columns).filter(pk__in=newest.values())
-    told = {str(run.failure_group): (told_of(run), run.agent_name) for run in runs}
+    runs = Run.objects.only(*columns).in_bulk({*newest.values(), *oldest.values()})
+    told = {str(name): _told(runs[pk], runs[oldest[name]]) for name, pk in newest.items() if pk in runs}
     often = Counter(words for words, _ in told.values())
-    return {name: f"{agent}: {words}" if agent and often[words] > 1 else words for name, (words, agent) in told.items()}
+    return {name: (words, agent or "" if often[words] > 1 else "") for name, (words, agent) in told.items()}
+
+
+def _told(newest: Run, oldest: Run) -> tuple[str, str | None]:
+    told = told_of(newest)
+    differs = newest.error_preview != oldest.error_preview
+    return without_values(told) if differs else told, newest.agent_name

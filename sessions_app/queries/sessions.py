@@ -68,6 +68,8 @@ class SessionRow:
     """Newest attempts at its runs that came to another end."""
     snippet: Snippet | None = None
     """Where the run holds the words that were searched for."""
+    phrases: Sequence[str] = ()
+    """What was searched for without a key."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -234,6 +236,7 @@ def _rows(shown: list[Any], phrases: Sequence[str] = ()) -> list[SessionRow]:
             cold=session.cold_count or 0,
             others=[each for each in replays.values() if each.run.session_id == session.pk and is_other(each)],
             snippet=snippets.get(session.shown_run),
+            phrases=phrases,
         )
         for session in shown
         if session.shown_run in runs

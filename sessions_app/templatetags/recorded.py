@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from math import log
 
@@ -18,6 +18,7 @@ from sessions_app.core.clipping import shortened
 from sessions_app.core.place_words import place_in_words
 from sessions_app.core.redaction.builtin import BUILT_IN_RULES
 from sessions_app.core.search.query import quoted
+from sessions_app.core.search.snippets import marked_whole
 from sessions_app.models import Run
 
 register = template.Library()
@@ -98,6 +99,15 @@ def _label(character: str) -> str:
     return _SHORT_NAMES.get(character, f"U+{ord(character):04X}")
 
 
+_LONG_LINES, _LONG = 20, 1600
+
+
+@register.filter
+def is_long(text: str) -> bool:
+    """More than twenty lines as a page shows them, which are folded."""
+    return len(text) > _LONG or text.count("\n") >= _LONG_LINES
+
+
 @register.filter
 def coded(sentence: str) -> SafeString:
     """A sentence of the product's own, with what stands in backticks as code."""
@@ -110,6 +120,12 @@ def marked(pieces: Iterable[tuple[str, bool]]) -> SafeString:
     """A text with the words that were searched for: `pieces` of a `Snippet`."""
     ways = {True: "<mark>{}</mark>", False: "{}"}
     return format_html_join("", "{}", ((format_html(ways[is_word], recorded(piece)),) for piece, is_word in pieces))
+
+
+@register.filter
+def marking(text: str | None, phrases: Sequence[str]) -> SafeString:
+    """The text itself with the words that were searched for."""
+    return marked(marked_whole(text, phrases)) if text else recorded(text)
 
 
 @register.filter
@@ -172,7 +188,7 @@ def running_for(since: datetime | None) -> SafeString:
 @register.filter
 def took(run: Run) -> str:
     """How long a run took; how long it has taken where it has not ended."""
-    if run.status == "running" and run.duration_ms is None and run.started_at:
+    if run.status == "running" and run.started_at:
         return format_html("for {}", running_for(run.started_at))
     return duration(run.duration_ms)
 

@@ -48,7 +48,7 @@ class Period:
             "period": self,
             "times": [
                 (words, replace(self, range=name).address(**more), name == self.range)
-                for words, name in [*times, ("all time", "")]
+                for words, name in [*times, ("All time", "")]
             ],
             "agents": [
                 (name, replace(self, agent=name).address(**more), name == self.agent)

@@ -127,3 +127,18 @@ def test_panel_costs_the_same_for_one_run_and_for_many(shop, bob):
 
     assert cost() == one
     assert one <= 17
+
+
+def test_panel_begins_with_what_went_wrong_and_counts_the_rest_as_the_session_does(shop, bob):
+    odd = [
+        {"code": "swallowed_error", "level": "warning", "message": "charge failed", "steps": [2]},
+        {"code": "many_calls", "level": "info", "message": "High tool call count: 90", "steps": []},
+    ]
+    make_session(shop, "chat_1", anomalies=odd, story="9 steps · answered · first anomaly at step 2")
+
+    panel = peeked(bob, "chat_1")
+
+    told = " ".join(re.sub(r"<[^>]*>", " ", match(r'<p class="peek-story">(.*?)</p>', panel)).split())
+    assert told == "step 2 charge failed 9 steps · answered"
+    assert 'Also noticed <span class="count">1</span>' in panel
+    assert panel.count("charge failed") == 1

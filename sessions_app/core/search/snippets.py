@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 _AROUND = 60
 """Characters on each side."""
+
+
+Pieces = tuple[tuple[str, bool], ...]
+"""A text in pieces, and which of them are words of the query."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -15,8 +20,7 @@ class Snippet:
     """`where` is a word for the place, such as `answer`; with a step, one of its steps."""
 
     where: str
-    pieces: tuple[tuple[str, bool], ...]
-    """The text in pieces, and which of them are words of the query."""
+    pieces: Pieces
     step: int | None = None
 
     @property
@@ -43,6 +47,23 @@ def snippet(places: Iterable[Place], phrases: Sequence[str]) -> Snippet | None:
         if place.text and (found := pattern.search(place.text)):
             return Snippet(where=place.where, step=place.step, pieces=tuple(_pieces(place.text, found, pattern)))
     return None
+
+
+def pieces_of(text: str, phrase: str) -> Pieces:
+    """Nothing where the phrase is not in the text."""
+    found = snippet([Place(where="", text=text)], [phrase])
+    return found.pieces if found else ()
+
+
+def marked_whole(text: str, phrases: Sequence[str]) -> Pieces:
+    """All of the text, with each of the phrases marked wherever it stands."""
+    pattern = pattern_of(phrases)
+    if pattern is None:
+        return ((text, False),)
+    # What stands between two finds, and the finds: every second one.
+    ends = [0, *(end for found in pattern.finditer(text) for end in found.span()), len(text)]
+    parts = (text[start:end] for start, end in pairwise(ends))
+    return tuple((part, bool(number % 2)) for number, part in enumerate(parts) if part)
 
 
 def pattern_of(phrases: Sequence[str]) -> re.Pattern[str] | None:

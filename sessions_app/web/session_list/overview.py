@@ -40,6 +40,8 @@ class DrawnBar:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Value:
     words: str
+    note: str
+    """What tells it from others of the same words."""
     count: int
     is_on: bool
     only: str
@@ -134,8 +136,10 @@ def _value(key: str, value: str, count: int, found: Overview, address: ListAddre
     part = f"{key}:{quoted(value)}"
     on = next((term.part for term in query.terms if _is_only(term, key, value)), None)
     others = address.q if on is None else query.without(on)
+    words, note = found.errors.get(value, (value, "")) if key == "group" else (_words_for(key, value), "")
     return Value(
-        words=_words_for(key, value, found),
+        words=words,
+        note=note,
         count=count,
         is_on=on is not None,
         only=str(address.top.but(q=others if on else f"{others} {part}".strip())),
@@ -143,9 +147,7 @@ def _value(key: str, value: str, count: int, found: Overview, address: ListAddre
     )
 
 
-def _words_for(key: str, value: str, found: Overview) -> str:
-    if key == "group":
-        return found.errors.get(value) or value
+def _words_for(key: str, value: str) -> str:
     if key == "status":
         return state_of("run", value).word
     return _READINESS.get(value, value) if key == "replay" else value

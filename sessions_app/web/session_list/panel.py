@@ -12,7 +12,7 @@ from sessions_app.queries.turns import in_turn
 from sessions_app.web.diff.partners import diff_partners
 from sessions_app.web.run_pages import RUNS, RunPlace, run_address
 from sessions_app.web.session_list.address import ListAddress
-from sessions_app.web.sessions.oddities import folded_anomalies
+from sessions_app.web.sessions.oddities import odd_title, rest_of_story, told_anomalies
 
 ANOMALIES = 5
 REPLAYS = 5
@@ -32,7 +32,7 @@ def _facts(project: Project, row: SessionRow) -> dict[str, Any]:
     siblings = tuple(row.session.runs.only(*_LIGHT).order_by(*in_turn())[:RUNS])
     replays = list(run.replays.select_related("produced_run").order_by("-pk")[:REPLAYS])
     place = RunPlace(run=run, number=_number(siblings, run), siblings=siblings)
-    odd = folded_anomalies([Anomaly.from_json(item) for item in run.anomalies])
+    cause, odd = told_anomalies([Anomaly.from_json(item) for item in run.anomalies])
     return {
         "run": run,
         "session": row.session,
@@ -40,7 +40,11 @@ def _facts(project: Project, row: SessionRow) -> dict[str, Any]:
         "number": place.number,
         "address": run_address(run, project) if len(siblings) > 1 else place.session_address(project).rstrip("?&"),
         "step_address": place.session_address(project),
+        "cause": cause,
+        "story": rest_of_story(run, cause) if cause else run.story,
         "odd": odd[:ANOMALIES],
+        "odd_count": sum(each.times for each in odd),
+        "odd_title": odd_title(cause is not None, odd),
         "more_odd": len(odd) - ANOMALIES,
         "lacking": [line for line in run.kit.get("lines", []) if line["status"] != "captured"],
         "kit_size": len(run.kit.get("lines", [])),

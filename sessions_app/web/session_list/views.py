@@ -113,7 +113,7 @@ def frame_of(request: HttpRequest, project: Project, address: ListAddress, now: 
         "quick": [(words, str(address.top.but(q=text)), address.q == text) for words, text in QUICK],
         "examples": EXAMPLES,
         "ranges": ranges_of(address),
-        "range_words": RANGES[address.range][0] if address.range in RANGES else "all time",
+        "range_words": RANGES[address.range][0] if address.range in RANGES else "All time",
         "shared": request.build_absolute_uri(f"{request.path}{address.absolute(now)}".rstrip("?")),
         "saved": list(SavedQuery.objects.filter(project=project).order_by("name")),
         "zone": shown_zone(request),
@@ -130,7 +130,7 @@ def ranges_of(address: ListAddress) -> list[tuple[str, str, bool]]:
     """Words, address, and whether it is the one in force."""
     plain = address.top.but(since="", until="")
     ways = [(words, str(plain.but(range=name)), address.range == name) for name, (words, _) in RANGES.items()]
-    return [*ways, ("all time", str(plain.but(range="")), not address.has_times)]
+    return [*ways, ("All time", str(plain.but(range="")), not address.has_times)]
 
 
 def newer_part(

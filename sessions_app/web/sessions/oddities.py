@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd
+from sessions_app.core.judge.story import CUT_OFF, ODD_AT, STILL_RUNNING
+from sessions_app.models import Run
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +30,22 @@ def told_anomalies(anomalies: Iterable[Anomaly]) -> tuple[Oddity | None, list[Od
     cause = next(each for each in folded if each.level == "warning" and each.message == _words(first))
     others = [each for each in folded if each is not cause]
     return replace(cause, message=first.message, steps=(first.odd_step or 1,)), others
+
+
+def rest_of_story(run: Run, cause: Oddity | None) -> str:
+    """Without what stands beside it: the first anomaly, for how long a run goes on, or that its recording ends."""
+    parts = run.story.partition(f" · {ODD_AT}")[0].split(" · ")
+    if run.status == "running":
+        parts = [part.removeprefix(STILL_RUNNING).lstrip(", ") for part in parts[1:]]
+    elif cause and cause.code == "no_answer":
+        parts = [part for part in parts if not part.startswith(CUT_OFF)]
+    return " · ".join(filter(None, parts))
+
+
+def odd_title(is_told: bool, odd: Sequence[Oddity]) -> str:
+    if odd and all(each.level == "info" for each in odd):
+        return "Also noticed"
+    return "Other anomalies" if is_told else "Anomalies"
 
 
 def folded_anomalies(anomalies: Iterable[Anomaly]) -> list[Oddity]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +13,6 @@ from django.views.decorators.http import require_GET
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
-from sessions_app.core.judge.story import CUT_OFF, ODD_AT, STILL_RUNNING
 from sessions_app.core.judge.verdict import NOT_RECORDED
 from sessions_app.core.model_names import without_aliases
 from sessions_app.core.payload import TEXT, Payload
@@ -37,7 +35,7 @@ from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_
 from sessions_app.web.sessions.arrival import arrival_of, arriving_context
 from sessions_app.web.sessions.find import kept
 from sessions_app.web.sessions.messages import messages_context
-from sessions_app.web.sessions.oddities import Oddity, folded_anomalies, told_anomalies
+from sessions_app.web.sessions.oddities import folded_anomalies, odd_title, rest_of_story, told_anomalies
 from sessions_app.web.sessions.restored import (
     cut_messages,
     restored_context,
@@ -84,6 +82,7 @@ def _address_of_run(request: HttpRequest, project: Project, run_id: str) -> str:
 def _view(request: HttpRequest, project: Project, place: RunPlace) -> str:
     """The document as it arrived holds the whole run: a restored one has no such view, nor have viewers."""
     asked = request.GET.get("view", "steps")
+    asked = "messages" if asked == "conversation" else asked
     is_hidden = asked == "raw" and (until_of(place) is not None or not project.sees_raw)
     return asked if asked in VIEWS and not is_hidden else "steps"
 
@@ -140,32 +139,16 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "flags": _flags(kit),
         "cause": cause,
         "stopped": stopped,
-        "story": _rest_of_story(run, cause) if cause or stopped or run.status == "running" else run.story,
+        "story": rest_of_story(run, cause) if cause or stopped or run.status == "running" else run.story,
         "models": [(name, ", ".join(others)) for name, others in without_aliases(run.model_names).items()],
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],
         "odd_count": sum(each.times for each in odd),
-        "odd_title": _odd_title(cause is not None, odd),
+        "odd_title": odd_title(cause is not None, odd),
         "cold_case": getattr(run, "cold_case", None),
         "made_by": made_by,
         "last_index": run.content.length,
     }
-
-
-def _rest_of_story(run: Run, cause: Oddity | None) -> str:
-    """Without what stands beside it: the first anomaly, for how long a run goes on, or that its recording ends."""
-    parts = run.story.partition(f" · {ODD_AT}")[0].split(" · ")
-    if run.status == "running":
-        parts = [part.removeprefix(STILL_RUNNING).lstrip(", ") for part in parts[1:]]
-    elif cause and cause.code == "no_answer":
-        parts = [part for part in parts if not part.startswith(CUT_OFF)]
-    return " · ".join(filter(None, parts))
-
-
-def _odd_title(is_told: bool, odd: Sequence[Oddity]) -> str:
-    if all(each.level == "info" for each in odd):
-        return "Also noticed"
-    return "Other anomalies" if is_told else "Anomalies"
 
 
 def _is_kit_told(run: Run, kit_open: list[dict[str, str]]) -> bool:
