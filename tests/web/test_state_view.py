@@ -172,6 +172,21 @@ def test_an_initial_state_whose_bytes_are_gone_is_said(shop, bob):
     assert "Checkpoint at step 1" in page
 
 
+def test_the_changes_of_a_step_stand_in_one_row(shop, bob):
+    change = changing({"op": "add", "path": "/plan", "value": 1}, {"op": "add", "path": "/done", "value": 0})
+    page = state_page(bob, load_record(shop, initial_state={}, steps=[change, changing()]))
+
+    rows = re.findall(r"<tr.*?</tr>", match(r'<table class="state-changes">.*?<tbody>(.*?)</tbody>', page), re.DOTALL)
+    assert [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows] == ["1 lookup +plan 1 +done 0"]
+
+
+def test_a_run_without_a_state_is_not_offered_to_be_restored_and_folds_its_checkpoint(shop, bob):
+    page = state_page(bob, load_record(shop, steps=[tool_step()]))
+
+    assert "Restore to this step" not in page
+    assert "<details" in page.partition("Checkpoint at step 1:")[0].rpartition("The state of this run.")[2]
+
+
 def test_a_run_without_steps_has_a_page(shop, bob):
     assert "The state of this run." in state_page(bob, load_record(shop))
 

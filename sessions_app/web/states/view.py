@@ -20,7 +20,6 @@ from sessions_app.web.render.tree import Node
 from sessions_app.web.run_pages import RunPlace, whole_number
 from sessions_app.web.sessions.restored import last_shown, until_of
 from sessions_app.web.states.words import (
-    ShownOperation,
     brief,
     digest_of,
     path_words,
@@ -42,6 +41,8 @@ class Part:
     rows: list[Any]
     start: int
     total: int
+    length: int
+    """How many of the total its rows tell."""
 
     @property
     def earlier(self) -> int | None:
@@ -57,7 +58,7 @@ class Part:
 
     @property
     def last(self) -> int:
-        return self.start + len(self.rows)
+        return self.start + self.length
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,11 +135,12 @@ def _operations(request: HttpRequest, state: RunState, step: int) -> Part:
     """The part of the list that the address asks for, or the one with the step."""
     history = state.history
     start = part_start(request.GET.get("changes"), history.operations_before(step), history.operations)
-    rows: list[ShownOperation] = []
-    for number, group in groupby(islice(history.walk(), start, start + ROWS), key=lambda each: each.step):
-        for i, applied in enumerate(group):
-            rows.append(shown_operation(applied, state.names[number], is_first=i == 0))
-    return Part(rows=rows, start=start, total=history.operations)
+    part = islice(history.walk(), start, start + ROWS)
+    rows = [
+        [shown_operation(applied, state.names[number]) for applied in group]
+        for number, group in groupby(part, key=lambda each: each.step)
+    ]
+    return Part(rows=rows, start=start, total=history.operations, length=sum(map(len, rows)))
 
 
 def part_start(asked: str | None, default: int, total: int) -> int:
@@ -177,7 +179,7 @@ def _value(request: HttpRequest, state: RunState, step: int, found: JsonValue, p
         pointer=pointer_of(place),
         tree=None if found is MISSING else state_tree(found, place, start=items),
         is_there=found is not MISSING,
-        changes=Part(rows=rows[start : start + ROWS], start=start, total=len(rows)),
+        changes=Part(rows=(shown := rows[start : start + ROWS]), start=start, total=len(rows), length=len(shown)),
         is_initial=value_at(state.history.initial, place) is not MISSING,
         first_set=next((row.step for row in rows if row.kind == "add"), None),
         previous=next((row.step for row in reversed(rows) if row.step < step), None),

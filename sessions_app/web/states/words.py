@@ -28,12 +28,10 @@ _PLAIN = re.compile(r"[^\s.\[\]\"']+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownOperation:
-    """One row of the list of changes. `before` and `after` are empty where there was no value."""
+    """One change in the list of them. `before` and `after` are empty where there was no value."""
 
     step: int
     name: str
-    is_first: bool
-    """Of its step, in this part of the list."""
     is_between: bool
     sign: str
     path: str
@@ -92,11 +90,10 @@ def _leaf(value: JsonValue, length: int = 24) -> str:
     return json.dumps(value, ensure_ascii=False)[: max(length, TEXT)]
 
 
-def shown_operation(applied: Applied, name: str, *, is_first: bool) -> ShownOperation:
+def shown_operation(applied: Applied, name: str) -> ShownOperation:
     return ShownOperation(
         step=applied.step,
         name=name,
-        is_first=is_first,
         is_between=applied.is_between,
         sign=_sign(applied.op, applied.before, applied.after),
         path=path_words(applied.place) or "the whole state",
