@@ -94,6 +94,31 @@ def test_errors_first_tokens_and_pauses_are_marked(shop, bob):
     assert 'class="tl-gap"' in row_of(page, 4)
 
 
+def test_a_failure_is_marked_where_it_ended_and_its_bar_is_outlined(shop, bob):
+    page = timeline_of(bob, load_record(shop, steps=trip(), duration_ms=270_000))
+
+    row = row_of(page, 3)
+    ((left, width),) = bars_of(row)
+    assert f'class="tl-failed" d="M{left + width} 0v16"' in row
+    assert re.search(rf'class="tl-outline" d="M{left} \d+h{width}v', row)
+    assert "tl-outline" not in row_of(page, 2)
+
+
+def test_a_sub_agent_that_ran_outside_the_time_of_its_caller_says_when_it_started(shop, bob):
+    began = {"late": START + timedelta(seconds=70), "inside": START + timedelta(seconds=1)}
+    for name, at in began.items():
+        made = {"agent": {"name": name}, "started_at": at.isoformat(), "duration_ms": 500}
+        load_record(shop, run_id=name, session_id="team", parent={"run_id": "boss"}, steps=[model_step()], **made)
+    steps = [timed(model_step(1), 0, 8)]
+    boss = load_record(shop, run_id="boss", session_id="team", started_at=START.isoformat(), steps=steps)
+
+    page = timeline_of(bob, boss)
+
+    labels = re.sub(r"<[^>]*>", " ", match(r'<ul class="tl-labels">(.*?)</ul>', page))
+    assert " ".join(labels.split()) == "model inside late started +1:10"
+    assert len(re.findall(r'<path class="tl-bar k-agent" d="M', page)) == 1
+
+
 def test_bars_beside_the_critical_path_are_thin(shop, bob):
     page = timeline_of(bob, load_record(shop, steps=trip()))
 

@@ -27,6 +27,9 @@ class Bar:
     first_token: str
     """Over the time until the first token."""
     failed: str
+    """At its end, when it failed."""
+    outline: str
+    """Of the bars of steps that failed."""
     gap: str
     gap_ms: float | None
     """How long nothing ran before it."""
@@ -74,7 +77,8 @@ class Drawing:
         return Bar(
             paths=self._paths(steps),
             first_token="".join(map(self._first_token, steps)),
-            failed="".join(f"M{self._place(step)[0]} 0v{HEIGHT}" for step in steps if step.has_failed),
+            failed="".join(f"M{sum(self._place(step))} 0v{HEIGHT}" for step in steps if step.has_failed),
+            outline="".join(self._outline(step) for step in steps if step.has_failed),
             gap=self._gap(gap),
             gap_ms=gap.length if gap else None,
             playhead=self.whole.bar(self.whole.reaches[steps[0].index])[0],
@@ -83,9 +87,11 @@ class Drawing:
     def _paths(self, steps: Sequence[StepSummary]) -> tuple[tuple[str, str], ...]:
         found: dict[str, str] = {}
         for step in steps:
-            top, height = FULL if step.index in self.critical else THIN
-            found[step.kind] = found.get(step.kind, "") + rectangle(*self._place(step), top, height)
+            found[step.kind] = found.get(step.kind, "") + self._outline(step)
         return tuple(found.items())
+
+    def _outline(self, step: StepSummary) -> str:
+        return rectangle(*self._place(step), *(FULL if step.index in self.critical else THIN))
 
     def _place(self, step: StepSummary) -> tuple[int, int]:
         return self.axis.bar(self.axis.reaches[step.index])

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Run
+from sessions_app.web.sessions.outline import offset_words
 from sessions_app.web.timeline.axis import SMALLEST, WIDTH, Axis, Reach, Tick
 from sessions_app.web.timeline.bars import rectangle
 
@@ -30,6 +31,8 @@ class Track:
     failed: str
     run: Run | None = None
     """The run of a sub-agent that this track stands for."""
+    outside: str = ""
+    """When that run started, where it lies before or after all that is drawn."""
     top: int = 0
 
 
@@ -122,7 +125,8 @@ def _track(agent: str | None, kind: str, steps: Sequence[StepSummary], axis: Axi
 
 
 def _failed_places(steps: Iterable[StepSummary], axis: Axis) -> list[int]:
-    places = {axis.bar(axis.reaches[step.index])[0] // SMALLEST * SMALLEST for step in steps if step.has_failed}
+    """Where they ended."""
+    places = {sum(axis.bar(axis.reaches[step.index])) // SMALLEST * SMALLEST for step in steps if step.has_failed}
     return sorted(places)
 
 
@@ -154,17 +158,16 @@ def busy_shares(reaches: Iterable[Reach], axis: Axis) -> str:
 def _called_tracks(called: Sequence[Run], origin: datetime | None, axis: Axis) -> list[Track]:
     """The runs of sub-agents, as long as they took or at the step that called them."""
     reaches = [(run, _reach(run, origin, axis)) for run in called]
-    return [
-        Track(
-            agent=run.agent_name or run.run_id,
-            kind="agent",
-            bars=rectangle(*axis.bar(reach), *BAR),
-            failed=f"M{axis.bar(reach)[0]} 1v14" if run.status == "error" else "",
-            run=run,
-        )
-        for run, reach in reaches
-        if reach is not None
-    ]
+    return [_called_track(run, reach, axis) for run, reach in reaches if reach is not None]
+
+
+def _called_track(run: Run, reach: Reach, axis: Axis) -> Track:
+    track = Track(agent=run.agent_name or run.run_id, kind="agent", bars="", failed="", run=run)
+    start, end = reach
+    if axis.is_time and (start >= axis.high or end <= axis.low):
+        return replace(track, outside=_whole_seconds(offset_words(start)))
+    failed = f"M{sum(axis.bar(reach))} 1v14" if run.status == "error" else ""
+    return replace(track, bars=rectangle(*axis.bar(reach), *BAR), failed=failed)
 
 
 def _reach(run: Run, origin: datetime | None, axis: Axis) -> Reach | None:
@@ -172,6 +175,11 @@ def _reach(run: Run, origin: datetime | None, axis: Axis) -> Reach | None:
         return axis.reaches.get(run.parent_step or 0)
     start = (run.started_at - origin).total_seconds() * 1000
     return start, start + (run.duration_ms or 0)
+
+
+def _whole_seconds(offset: str) -> str:
+    """Of minutes; less is told exactly."""
+    return offset if offset.endswith("s") else offset.partition(".")[0]
 
 
 # --- the growth of the context -----------------------------------------------------------------
