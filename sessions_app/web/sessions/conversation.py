@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
 
+from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Run
 from sessions_app.queries.run_ends import ends_of_all
@@ -30,6 +31,8 @@ class Turn:
     number: int
     """Among the runs of the session, from 1."""
     ends: tuple[End, ...]
+    below: Mapping[int, tuple[Turn, ...]]
+    """The runs of the page that it called, by the tool's step; 0 where that is not known."""
     is_below: bool
     """Whether another run of the session called it."""
     is_shown: bool
@@ -44,10 +47,24 @@ class Turn:
         return self.ends[1:]
 
     @property
-    def calls(self) -> list[StepSummary]:
-        """What tools answered, where they were few; a failure is told apart."""
-        steps = [step for step in self.run.steps if step.kind == "tool"]
-        return [step for step in steps if not step.has_failed] if len(steps) <= CALLS else []
+    def work(self) -> list[Work]:
+        """What tools answered, where they were few, and what failed, in their order; below each what the sub-agents
+        did that it called."""
+        tools = [step for step in self.run.steps if step.kind == "tool"]
+        told = {step.index: step for step in [*(tools if len(tools) <= CALLS else []), *self.failed_named]}
+        told |= {at: step for at in self.below if at and (step := self.run.step(at))}
+        return [Work(step=told[at], below=self.below.get(at, ())) for at in sorted(told)]
+
+    @property
+    def below_unknown(self) -> tuple[Turn, ...]:
+        """Runs of sub-agents that do not say which step called them."""
+        return self.below.get(0, ())
+
+    @property
+    def warning(self) -> Anomaly | None:
+        """What is wrong about its answer, where no error says so."""
+        found = self.run.foremost_anomalies if self.run.failure_group else []
+        return next((each for each in found if each.code != "no_answer"), None)
 
     @property
     def tools(self) -> list[tuple[str, int]]:
@@ -68,6 +85,19 @@ class Turn:
         return len(self.failed[FAILED:])
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Work:
+    """A step between a question and its answer."""
+
+    step: StepSummary
+    below: tuple[Turn, ...]
+
+    @property
+    def answer(self) -> str:
+        """Its error; of a call that was refused what it answered."""
+        return (self.step.error_preview if self.step.has_error else None) or self.step.result_preview or ""
+
+
 def conversation_context(request: HttpRequest, place: RunPlace) -> dict[str, Any]:
     total = len(place.siblings) if place.is_turn else 1
     end = min(whole_number(request.GET.get("turns"), total) or total, total)
@@ -84,22 +114,57 @@ def conversation_context(request: HttpRequest, place: RunPlace) -> dict[str, Any
 
 
 def _turns(place: RunPlace, wanted: Sequence[Run], start: int) -> list[Turn]:
-    """In the order of their start, what a sub-agent was asked behind the run that called it."""
+    """In the order of their start, what a sub-agent did below the step that called it."""
     numbers = {run.pk: number for number, run in enumerate(wanted, start=start + 1)}
-    callers = {run.run_id: number for number, run in enumerate(place.siblings, start=1)}
     found = list(Run.objects.filter(pk__in=numbers).select_related("content"))
-    turns = [
-        Turn(
+    ends = dict(zip([run.pk for run in found], ends_of_all(found), strict=True))
+    found.sort(key=lambda run: numbers[run.pk])
+    callers = _callers(found)
+    called: dict[str, list[Run]] = {}
+    for run in found:
+        called.setdefault(callers.get(run.run_id, ""), []).append(run)
+
+    def turn(run: Run) -> Turn:
+        below: dict[int, list[Turn]] = {}
+        for each in called.get(run.run_id, []):
+            below.setdefault(_tool_step(run, each.parent_step), []).append(turn(each))
+        return Turn(
             run=run,
             number=numbers[run.pk],
-            ends=shown_ends(ends, run.status, characters=CHARACTERS, lines=LINES),
-            is_below=run.origin == "recorded" and run.parent_run_id in callers,
+            ends=shown_ends(ends[run.pk], run.status, characters=CHARACTERS, lines=LINES),
+            below={at: tuple(turns) for at, turns in below.items()},
+            is_below=_has_caller(place, run),
             is_shown=run.pk == place.run.pk,
         )
-        for run, ends in zip(found, ends_of_all(found), strict=True)
-    ]
-    return sorted(turns, key=lambda turn: _place_of(turn, callers))
+
+    return [turn(run) for run in called.get("", [])]
 
 
-def _place_of(turn: Turn, callers: dict[str, int]) -> tuple[int, int]:
-    return (callers[turn.run.parent_run_id or ""], turn.number) if turn.is_below else (turn.number, 0)
+def _has_caller(place: RunPlace, run: Run) -> bool:
+    """Also one that stands on another page."""
+    return run.origin == "recorded" and any(turn.run_id == run.parent_run_id for turn in place.siblings)
+
+
+def _callers(runs: Sequence[Run]) -> dict[str, str]:
+    """Of each sub-agent's run the one that called it; runs that say to have called each other called none."""
+    said = {run.run_id: run.parent_run_id for run in runs if run.origin == "recorded"}
+    return {run_id: caller for run_id, caller in said.items() if caller in said and not _leads_back(run_id, said)}
+
+
+def _leads_back(run_id: str, said: Mapping[str, str | None]) -> bool:
+    seen, at = {run_id}, said.get(run_id)
+    while at is not None and at not in seen:
+        seen.add(at)
+        at = said.get(at)
+    return at is not None
+
+
+def _tool_step(run: Run, step: int | None) -> int:
+    """Of an agent inside a tool call, that call: it is what the conversation tells."""
+    row = run.step(step) if step else None
+    while row is not None and row.kind != "tool" and row.parent:
+        above = run.step(row.parent)
+        if above is None or above.kind == "model":
+            break
+        row = above
+    return row.index if row else 0
