@@ -373,3 +373,33 @@ def test_the_message_of_an_error_stands_once_where_it_is_what_came_out(shop, bob
     assert page.count('class="recorded said"') == times
     assert (">Error</h2>" in page) == (times == 2)
     assert re.search(rf"step-error.*?Deadlock: {message}.*?</p>", page, re.DOTALL)
+
+
+def test_the_page_of_a_step_is_headed_by_its_place_and_knows_the_provider_of_the_run(shop, bob):
+    steps = [model_step(model="gpt-4o", answered_model="gpt-4o-2024-08-06"), tool_step("search_policy")]
+    run = load_record(shop, steps=steps, provider="openai")
+
+    heading = re.sub(r"<[^>]*>", " ", match(r'<h1 class="step-title">(.*?)</h1>', step_page(bob, run, 2)))
+    settings = match(r'id="settings"(.*?)</details>', step_page(bob, run, 1))
+
+    assert " ".join(heading.split()) == "Step 2 of 2 · search_policy"
+    assert re.search(r'<dt>provider</dt>\s*<dd class="recorded">openai', settings)
+    assert "not the model asked for" not in settings
+
+
+def test_another_model_than_was_asked_for_is_said(shop, bob):
+    run = load_record(shop, steps=[model_step(model="gpt-4o", answered_model="gpt-4o-mini")])
+
+    assert "not the model asked for" in step_page(bob, run, 1)
+
+
+def test_a_long_text_is_folded_with_how_much_there_is(shop, bob):
+    def answered(text):
+        return {"kind": "response", "parts": [{"part_kind": "text", "content": text}]}
+
+    steps = [model_step(response=answered("word " * 1000)), model_step(response=answered("line\n" * 25))]
+    run = load_record(shop, steps=[*steps, model_step()])
+
+    folds = [re.findall(r"show all ([\d,]+) characters", step_page(bob, run, n)) for n in (1, 2, 3)]
+
+    assert folds == [["5,000"], ["125"], []]

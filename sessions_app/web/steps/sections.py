@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from sessions_app.core.judge.fixes import FIXES
+from sessions_app.core.model_names import is_same_model
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
     AgentCall,
@@ -156,6 +157,8 @@ class ModelInput:
     is_captured: bool = True
     rewritten: bool = False
     """The history does not go on from the previous request."""
+    provider: str | None = None
+    """Of the run, for a step that names none."""
 
 
 def sections(
@@ -166,7 +169,7 @@ def sections(
         *_error(step),
         *_state(step, before),
         *_http(step.http, asked),
-        *_settings(step.call),
+        *_settings(step.call, model_input.provider),
         *_beside(step.extra),
     ]
 
@@ -426,7 +429,7 @@ def _http(http: HttpExchange | None, asked: Asked) -> list[Section]:
 _SETTINGS = ("temperature", "top_p", "seed")
 
 
-def _settings(call: object) -> list[Section]:
+def _settings(call: object, provider: str | None) -> list[Section]:
     """Missing ones are said: an unset temperature is a source of difference of its own."""
     if not isinstance(call, ModelCall):
         return []
@@ -434,7 +437,7 @@ def _settings(call: object) -> list[Section]:
     facts = [
         Fact(name="model asked for", value=call.model),
         Fact(name="model that answered", value=call.answered_model, note=_other_model(call)),
-        Fact(name="provider", value=call.provider),
+        Fact(name="provider", value=call.provider or provider),
         Fact(name="region", value=call.region),
         *(Fact(name=name, value=_setting(given, name)) for name in _SETTINGS),
         *(Fact(name=key, value=spelled.compact(value)) for key, value in given.without(*_SETTINGS)),
@@ -456,8 +459,8 @@ def _setting(given: spelled.Pairs, name: str) -> str | None:
 
 
 def _other_model(call: ModelCall) -> str:
-    is_other = call.model and call.answered_model and call.model != call.answered_model
-    return "another name than asked for" if is_other else ""
+    is_other = call.model and call.answered_model and not is_same_model(call.model, call.answered_model)
+    return "not the model asked for" if is_other else ""
 
 
 def _beside(extra: JsonObject) -> list[Section]:

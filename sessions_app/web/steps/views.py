@@ -31,7 +31,7 @@ from sessions_app.web.steps.states import states_around, values_before
 
 __all__ = ["payload", "step", "step_context"]
 
-LAYOUT = "7"
+LAYOUT = "8"
 """Part of the ETag: grows when the panel is drawn in another way."""
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""
@@ -171,11 +171,12 @@ def _model_input(project: Project, run: Run, row: StepSummary, call: object) -> 
     if not isinstance(call, ModelCall):
         return ModelInput()
     if row.input_node is None:
-        return ModelInput(is_captured=False)
+        return ModelInput(is_captured=False, provider=run.provider)
     before = steps.request_before(run, row.index)
     tail = steps.tail_of(run, row.input_node, stop=before, limit=TAIL)
     return ModelInput(
         messages=tuple(steps.read_messages(run, tail.messages)),
         has_earlier=tail.has_earlier,
+        provider=run.provider,
         rewritten=before is not None and not tail.reached_stop and not tail.was_cut,
     )
