@@ -9,7 +9,8 @@ from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_error
 from sessions_app.core.packed_nodes import Reference
-from sessions_app.core.search.find_terms import FindTerms
+from sessions_app.core.search.find_terms import FindTerms, as_read
+from sessions_app.core.search.snippets import Pieces, pieces_of
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.pieces import read_pieces, step_texts
 from sessions_app.mapping.references import payload_references, read_references
@@ -29,6 +30,8 @@ class Hits:
 
     counts: dict[int, int] = field(default_factory=dict)
     """Hits by step, in the order of the steps."""
+    snippets: dict[int, Pieces] = field(default_factory=dict)
+    """By step, where the phrase is first."""
     searched: int = 0
     """Steps that were looked at."""
     size: int = 0
@@ -79,6 +82,7 @@ class _Walk:
         self._terms = terms
         self._hits = hits
         self._times: dict[Reference, int] = {}
+        self._pieces: dict[Reference, Pieces] = {}
         self._argument_fits: dict[Reference, bool] = {}
 
     def look_at(self, rows: Sequence[StepSummary]) -> None:
@@ -94,6 +98,7 @@ class _Walk:
             self._hits.searched += 1
             if count := self._count(each):
                 self._hits.counts[each.row.index] = count
+                self._hits.snippets[each.row.index] = self._snippet(each)
         if stop < len(found):
             self._hits.stopped_before = found[stop].row.index
 
@@ -119,7 +124,10 @@ class _Walk:
 
     def _read(self, payloads: set[Reference], arguments: set[Reference]) -> None:
         for name, content in read_references(self._run.content, payloads).items():
-            self._times[name] = self._terms.times_in_payload(content)
+            text = as_read(content.decode(errors="replace"))
+            if times := self._terms.times_in(text):
+                self._pieces[name] = pieces_of(text, self._terms.phrase)
+            self._times[name] = times
             if self._terms.arguments and name in arguments:
                 self._argument_fits[name] = all(each.matches(content) for each in self._terms.arguments)
 
@@ -131,6 +139,13 @@ class _Walk:
             return 1
         times = sum(self._times.get(name, 0) for name in each.payloads)
         return times + sum(terms.times_in(text) for text in _words(each))
+
+    def _snippet(self, each: _Searched) -> Pieces:
+        """Of the payloads of a step the first as they are spelled, else of its error."""
+        found = (self._pieces.get(name, ()) for name in sorted(each.payloads, key=str))
+        return next(filter(None, found), ()) or next(
+            filter(None, (pieces_of(text, self._terms.phrase) for text in _words(each))), ()
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

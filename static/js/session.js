@@ -33,7 +33,7 @@ function fetchPanel(index) {
 
 function rowOf(index) {
   const row = document.getElementById(`s${index}`);
-  if (row) return row;
+  if (row?.checkVisibility()) return row; // Others are there to be printed.
   return [...body.querySelectorAll(".fold")].find((fold) => Number(fold.dataset.first) <= index && index <= Number(fold.dataset.last));
 }
 

@@ -15,6 +15,7 @@ from tests.losing import lose_payloads
 from tests.web.browsing import arrive, press
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_record, long_run, loop_of, model_step, tool_step
+from tests.web.test_session import rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -204,7 +205,22 @@ def test_the_list_begins_a_little_before_the_first_hit(shop, bob):
     steps = [tool_step(f"tool_{number}", result={"n": number}) for number in range(1, 41)]
     run = load_record(shop, steps=steps)
 
-    rows = re.findall(r'<tr id="s(\d+)"', page_of(bob, run, find="tool_30"))
+    rows = rows_of(page_of(bob, run, find="tool_30"))
 
     assert (rows[0], "30" in rows) == ("26", True)
-    assert re.findall(r'<tr id="s(\d+)"', page_of(bob, run, find="tool_3 kind:tool"))[0] == "1"
+    assert rows_of(page_of(bob, run, find="tool_3 kind:tool"))[0] == "1"
+
+
+def test_a_hit_that_the_row_does_not_show_is_shown_below_it(shop, bob):
+    long = "x" * 300
+    steps = [
+        tool_step("lookup", arguments={"q": "a"}, result={"text": f"{long} the carrier was delayed {long}"}),
+        tool_step("lookup", arguments={"q": "delayed"}, result={"n": 1}),
+    ]
+    page = page_of(bob, load_record(shop, steps=steps), find="carrier was delayed")
+    near = page_of(bob, load_record(shop, run_id="near", session_id="near", steps=steps), find="delayed")
+
+    line = match(r'<tr class="hit-line">(.*?)</tr>', page)
+    assert "the <mark>carrier was delayed</mark> xx" in line
+    assert len(line) < 600
+    assert re.findall(r'<tr (?:id="(s\d)"|class="(hit-line)")', near) == [("s1", ""), ("", "hit-line"), ("s2", "")]

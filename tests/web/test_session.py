@@ -30,10 +30,35 @@ def test_the_list_begins_a_little_before_the_step_that_is_open(shop, bob):
     steps[19] |= {"error": {"type": "Deadlock", "message": "blocked"}}
     run = load_record(shop, steps=steps)
 
-    listed = [re.findall(r'<tr id="s(\d+)"', page_of(bob, run, **query))[0] for query in ({}, {"step": 20}, {"at": 3})]
+    pages = [page_of(bob, run, **query) for query in ({}, {"step": 20}, {"at": 3})]
 
-    assert listed == ["16", "1", "1"]
-    assert "steps before 16: </span>15 before</a>" in page_of(bob, run)
+    assert [rows_of(page)[0] for page in pages] == ["16", "1", "1"]
+    assert "steps before 16: </span>15 before</a>" in pages[0]
+
+
+def rows_of(page):
+    """The steps of the list, without those that are only printed."""
+    return re.findall(r'<tr id="s(\d+)"', page.rpartition("<tbody>")[2])
+
+
+def test_what_stands_before_the_list_is_printed_with_it(shop, bob):
+    steps = [tool_step(f"t{number}") for number in range(1, 31)]
+    steps[19] |= {"error": {"type": "Deadlock", "message": "blocked"}}
+    run = load_record(shop, steps=steps)
+
+    printed = match(r'<tbody class="print-rows">(.*?)</tbody>', page_of(bob, run))
+
+    assert re.findall(r'<tr id="s(\d+)"', printed) == [str(n) for n in range(1, 16)]
+    assert "print-rows" not in page_of(bob, run, step=20)
+
+
+def test_a_long_run_says_which_of_its_steps_are_printed(shop, bob):
+    run = load_record(shop, steps=long_run(450))
+
+    assert "Steps 201 to 400 of 450</p>" in page_of(bob, run, step=300)
+    assert 'print-only">Steps' not in page_of(
+        bob, load_record(shop, run_id="short", session_id="short", steps=[tool_step()])
+    )
 
 
 def test_a_model_step_without_a_name_goes_by_its_model_and_messages_are_counted(shop, bob):
@@ -359,16 +384,18 @@ def test_what_a_sub_agent_was_asked_stands_below_and_its_run_opens_second(shop, 
     assert opened.context["run"].run_id == "boss"
 
 
-def test_what_a_model_answered_stands_under_that_head_in_the_steps(shop, bob):
+def test_what_a_model_answered_takes_the_room_of_arguments_that_it_does_not_have(shop, bob):
     page = page_of(bob, load_record(shop, steps=[model_step(), tool_step("ask")]))
 
     heads = [" ".join(each.split()) for each in re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page, re.DOTALL)]
     cells = re.findall(r"<td.*?</td>", match(r'(<tr id="s1".*?</tr>)', page), re.DOTALL)
-    assert "answer 1" in cells[heads.index("answered")]
-    assert "not captured" not in cells[heads.index("asked")]
+    assert "answer 1" in cells[heads.index("asked")]
+    assert 'colspan="2"' in cells[heads.index("asked")]
+    assert len(cells) == len(heads) - 1
+    assert "not captured" not in page.partition("<tbody>")[2].partition("</tbody>")[0]
 
 
-def test_a_sub_agent_is_a_link_under_the_step_that_called_it(shop, bob):
+def test_a_sub_agent_is_a_link_in_the_row_of_the_step_that_called_it(shop, bob):
     made = {"session_id": "team", "agent": {"name": "billing"}}
     called = load_record(shop, run_id="helper", parent={"run_id": "boss", "step": 2}, steps=[model_step()], **made)
     load_record(shop, run_id="lost", parent={"run_id": "boss"}, steps=[model_step()], **made)
@@ -377,8 +404,10 @@ def test_a_sub_agent_is_a_link_under_the_step_that_called_it(shop, bob):
     page = page_of(bob, boss)
     helper = page_of(bob, called, run="helper")
 
-    assert re.findall(r'<tr (?:id="(s\d)"|class="(called)")', page) == [("s1", ""), ("s2", ""), ("", "called")]
-    assert page.count('<a href="?run=helper">') == page.count('<a href="?run=lost">') == 1
+    assert rows_of(page) == ["1", "2"]
+    link = match(r'<a class="badge called"\s+href="\?run=helper">(.*?)</a>', match(r'(<tr id="s2".*?</tr>)', page))
+    assert " ".join(re.sub(r"<[^>]*>", " ", link).split()) == "billing 1 step of the sub-agent billing"
+    assert page.count('href="?run=helper">') == page.count('<a href="?run=lost">') == 1
     assert 'href="?run=boss&amp;step=2">called by step 2 of ' in helper
     assert "called by" not in page
 
@@ -547,3 +576,69 @@ def test_only_a_run_that_ended_well_is_said_to_have_answered(shop, bob, status, 
     labels = re.findall(r"<dt>(.*?)</dt>", match(r'<dl class="ends">(.*?)</dl>', page))
     assert labels[:2] == ["asked", label]
     assert ("· answered" in match(r'<p class="story">(.*?)</p>', page)) is (label == "answered")
+
+
+def test_tokens_are_told_in_thousands(shop, bob):
+    run = load_record(shop, steps=[model_step(input_tokens=7500, output_tokens=40)])
+
+    assert '<td class="num">7,500 / 40</td>' in page_of(bob, run)
+
+
+def test_the_conversation_has_its_word_in_the_address_too(shop, bob):
+    run = load_record(shop, steps=[model_step()])
+
+    assert 'class="turn"' in page_of(bob, run, view="conversation")
+
+
+def conversation_of(client, row):
+    return page_of(client, row, view="messages").partition('class="messages"')[2]
+
+
+def test_the_conversation_tells_calls_in_their_order_a_refused_one_with_what_it_answered(shop, bob):
+    refused = tool_step("charge_card", result={"status": "declined", "reason": "insufficient funds"})
+    steps = [tool_step("find", result={"n": 1}), refused, tool_step("log", result={"ok": True})]
+    run = load_record(shop, steps=steps, output="Paid.")
+
+    calls = re.findall(r'<p class="turn-call(.*?)</p>', conversation_of(bob, run), re.DOTALL)
+    words = [" ".join(re.sub(r"<[^>]*>", " ", call.partition(">")[2]).split()) for call in calls]
+
+    assert words == [
+        "step 1 find → n 1",
+        "failed: step 2 charge_card → status declined reason insufficient funds",
+        "step 3 log → ok true",
+    ]
+    assert "turn-failed" in calls[1]
+
+
+def test_what_is_wrong_about_an_answer_stands_below_it(shop, bob):
+    refused = tool_step("charge_card", result={"status": "declined", "reason": "insufficient funds"})
+    run = load_record(shop, steps=[refused], output="Paid.")
+
+    answer = conversation_of(bob, run).rpartition('class="message message-model"')[2]
+
+    assert answer.index("Paid.") < answer.index("turn-warning") < answer.index("does not say so")
+
+
+def test_sub_agents_stand_below_the_call_that_asked_them_and_not_behind_the_answer(shop, bob):
+    """Also where they say which step inside that call they ran in."""
+    made = {"session_id": "team", "steps": [model_step()]}
+    inside = {"kind": "agent", "name": "rooms", "parent": 1}
+    load_record(shop, run_id="rooms", parent={"run_id": "boss", "step": 2}, output="r1", **made)
+    load_record(shop, run_id="lost", parent={"run_id": "boss"}, output="somewhere", **made)
+    steps = [tool_step("delegate", result="r1 it is"), inside, tool_step("other", result="nothing")]
+    boss = load_record(shop, run_id="boss", session_id="team", steps=steps, output="Room r1.")
+
+    thread = conversation_of(bob, boss)
+
+    places = [thread.index(words) for words in ("delegate", "asked a sub-agent", ">r1<", "other", "Room r1.")]
+    assert places == sorted(places)
+    assert thread.index("somewhere") < thread.index("Room r1.")
+
+
+def test_runs_that_say_to_have_called_each_other_are_all_there(shop, bob):
+    for one, other in (("a", "b"), ("b", "a")):
+        run = load_record(shop, run_id=one, session_id="loop", parent={"run_id": other}, output=f"said by {one}")
+
+    thread = conversation_of(bob, run)
+
+    assert [thread.count(f"said by {name}") for name in "ab"] == [1, 1]

@@ -6,11 +6,12 @@ Works on rows alone: equal keys are equal calls, so nothing has to be loaded to 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
 from sessions_app.core.clipping import clipped
+from sessions_app.core.search.snippets import Pieces, pieces_of
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Run
 from sessions_app.templatetags.recorded import duration
@@ -24,6 +25,8 @@ ICONS = {"model": "brain", "tool": "wrench", "retrieval": "search", "agent": "bo
 OTHER_ICON = "circle-dot"
 ARGUMENTS, ANSWER = 90, 140
 """Characters of a call and of its answer that a row shows."""
+IN_SIGHT, IN_SIGHT_OF_BOTH = 24, 48
+"""Characters that fit the narrowest column, and the two of them that a model's answer takes."""
 
 Brace = Literal["", "first", "middle", "last"]
 
@@ -40,6 +43,8 @@ class Line:
     """Since the start of the run."""
     hits: int = 0
     """How often what is looked for stands in it."""
+    snippet: Pieces = ()
+    """Where that is first, unless the row shows it anyway."""
     called: tuple[Run, ...] = ()
     """Runs of sub-agents that it called."""
 
@@ -98,7 +103,7 @@ class Line:
         row = self.step
         if row.kind != "model":
             return ""
-        known = ("–" if count is None else str(count) for count in (row.input_tokens, row.output_tokens))
+        known = ("–" if count is None else f"{count:,}" for count in (row.input_tokens, row.output_tokens))
         return " / ".join(known)
 
     @property
@@ -206,6 +211,7 @@ def outline(
     asked: int | None = None,
     unfolded: Collection[int] = (),
     hits: Mapping[int, int] | None = None,
+    snippets: Mapping[int, Pieces] | None = None,
     hidden: Mapping[int, int | None] | None = None,
     called: Mapping[int | None, Sequence[Run]] | None = None,
     by_name: bool = False,
@@ -213,7 +219,8 @@ def outline(
     """`asked` is the step that is shown beside the list; `unfolded` holds first steps of open loops; `hidden` has the
     steps that are left out, each with its parent; `called` has the runs that steps called. `by_name` folds calls of
     one tool whatever its arguments were, which is what a list of times has to say of them."""
-    lines = _lines(rows, started_at, hits or {}, hidden or {}, called or {})
+    lines = _lines(rows, started_at, hidden or {}, called or {})
+    lines = [_with_hits(line, hits or {}, snippets or {}) for line in lines]
     marks = [(_named if by_name else _signature)(line) for line in lines]
     entries: list[Entry] = []
     at = 0
@@ -241,7 +248,6 @@ def _fold(lines: list[Line], cycle: int, times: int, asked: int | None, unfolded
 def _lines(
     rows: Sequence[StepSummary],
     started_at: datetime | None,
-    hits: Mapping[int, int],
     hidden: Mapping[int, int | None],
     called: Mapping[int | None, Sequence[Run]],
 ) -> list[Line]:
@@ -256,11 +262,29 @@ def _lines(
                 depth=depths[row.index],
                 brace=_brace(rows, i),
                 offset_ms=offset_ms(row, started_at),
-                hits=hits.get(row.index, 0),
                 called=tuple(called.get(row.index, ())),
             )
         )
     return lines
+
+
+def _with_hits(line: Line, hits: Mapping[int, int], snippets: Mapping[int, Pieces]) -> Line:
+    at = line.step.index
+    if not hits.get(at):
+        return line
+    pieces = snippets.get(at, ())
+    return replace(line, hits=hits[at], snippet=_out_of_sight(line, pieces))
+
+
+def _out_of_sight(line: Line, pieces: Pieces) -> Pieces:
+    """Nothing where the row shows the words; from what it shows the beginning of, if they are there."""
+    words = next((text for text, is_word in pieces if is_word), "")
+    texts = {line.step.title: IN_SIGHT, line.arguments: IN_SIGHT}
+    texts |= {line.answer: IN_SIGHT if line.has_arguments_words else IN_SIGHT_OF_BOTH}
+    found = {text: text.casefold().find(words.casefold()) for text in texts if text}
+    if any(0 <= place <= texts[text] - len(words) for text, place in found.items()):
+        return ()
+    return next((pieces_of(text, words) for text, place in found.items() if place >= 0), pieces)
 
 
 def _shown_parent(row: StepSummary, hidden: Mapping[int, int | None]) -> int | None:

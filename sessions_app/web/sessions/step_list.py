@@ -45,17 +45,21 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
         asked=shown,
         unfolded=unfolded,
         hits=hits,
+        snippets=found.hits.snippets if found else {},
         hidden=hidden,
         called=called,
         by_name=bool(shown_as),
     )
+    far: list[Line | Fold] = []
     if not (shown_as or {"at", "step"} & request.GET.keys()):
-        entries = _near(entries, shown)
+        far, entries = _near(entries, shown)
         rows = [row for row in rows if row.index >= _first(entries[0])]
     folds = [entry.first for entry in entries if isinstance(entry, Fold)]
     query = place.query + kept(request, place) + shown_as
     return {
         "entries": entries,
+        "printed_entries": far,
+        "printed_from": page.rows[0].index,
         "called_elsewhere": called.get(None),
         "find": replace(found, shown=shown) if found else None,
         "can_find": is_whole and not place.token,
@@ -89,10 +93,12 @@ def _is_part(page: steps.RowPage, shown: int) -> bool:
     return page.before is not None or page.after is not None or shown < len(page.rows)
 
 
-def _near(entries: list[Line | Fold], shown: int) -> list[Line | Fold]:
-    """From a little before the open step, where it would not be in sight otherwise."""
+def _near(entries: list[Line | Fold], shown: int) -> tuple[list[Line | Fold], list[Line | Fold]]:
+    """What is printed alone, and what is listed: from a little before the open step, where it would not be in sight
+    otherwise."""
     at = sum(_first(entry) <= shown for entry in entries) - 1
-    return entries[at - _ABOVE :] if at > 2 * _ABOVE else entries
+    start = at - _ABOVE if at > 2 * _ABOVE else 0
+    return entries[:start], entries[start:]
 
 
 def _first(entry: Line | Fold) -> int:
