@@ -635,3 +635,24 @@ def test_a_printed_diff_has_no_controls_and_opens_what_is_folded(page, shop, liv
         assert not [each for each in page.locator(control).all() if each.is_visible()], control
     expect(page.locator(".print-only")).to_contain_text("/p/shop/diff/a...b")
     expect(page.locator(".same-facts dl").first).to_be_visible()
+
+
+def test_runs_that_share_no_tool_lead_with_their_questions_and_places_in_order(shop, bob):
+    for run_id, said, name in (("a", "Reindex all shards.", "reindex"), ("b", "Roll out build 91.", "rollout")):
+        load_record(shop, run_id=run_id, session_id=run_id, input=said, output=said, steps=[tool_step(name)])
+
+    page = diff_of(bob, "a", "b")
+
+    assert lead_of(page).startswith("The questions differ: &quot;Reindex all shards.&quot;")
+    assert page.count('<p class="divergence-next">Step 1: A calls reindex') == 1
+
+
+def test_an_answer_that_is_the_first_difference_is_told_once(shop, bob):
+    for run_id, said in (("a", "Yes."), ("b", "No.")):
+        answer = {"kind": "response", "parts": [{"part_kind": "text", "content": said}]}
+        load_record(shop, run_id=run_id, session_id=run_id, output=said, steps=[model_step(1, response=answer)])
+
+    page = diff_of(bob, "a", "b")
+
+    assert "text of the answer" in lead_of(page)
+    assert "The final answers differ" not in page

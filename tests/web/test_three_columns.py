@@ -50,6 +50,16 @@ def test_it_is_said_in_words_which_run_goes_another_way(trio, bob):
     assert "B diverges from A at step 2; C diverges from A at step 2" in diff_of(bob, "a", "b", third="c")
 
 
+def test_two_runs_that_differ_alike_from_the_first_are_told_together(shop, bob):
+    for run_id, found in (("a", []), ("b", [{"id": "d1"}]), ("c", [{"id": "d1"}])):
+        load_record(shop, run_id=run_id, session_id=run_id, output="x", steps=[tool_step("look", result=found)])
+
+    page = diff_of(bob, "a", "b", third="c")
+
+    assert '<p class="story">Step 1: look returned none in A, 1 result in B and C</p>' in page
+    assert "three-parts" not in page
+
+
 def test_three_runs_can_be_copied_for_a_ticket(trio, bob):
     page = diff_of(bob, "a", "b", third="c")
 

@@ -45,7 +45,10 @@ class Summary:
     places: tuple[Place, ...]
     """At most two: the first different call, and the first different field. The more telling one leads."""
     ending: str | None
+    """None where the lead says it already."""
     lead: str
+    more: tuple[str, ...] = ()
+    """Further lines below the lead, but for the ending."""
 
 
 def summary(comparison: Comparison, other: str = "B") -> Summary:
@@ -55,11 +58,35 @@ def summary(comparison: Comparison, other: str = "B") -> Summary:
     places = _places(comparison, names, are_asked_alike, other)
     ending = _ending(comparison, names, other)
     set_up = _set_up(comparison, other)
+    if comparison.divergence is None or (places and _is_answer(comparison, places[0])):
+        ending = None
+    if not are_asked_alike and _are_unrelated(comparison):
+        told = tuple(place.words for place in sorted(places, key=lambda place: place.row))
+        return Summary(
+            context=set_up, places=places, ending=ending, lead=_questions(comparison, names).rstrip("."), more=told
+        )
     return Summary(
         context=set_up if are_asked_alike else f"{_questions(comparison, names)} {set_up}",
         places=places,
-        ending=None if comparison.divergence is None else ending,
+        ending=ending,
         lead=places[0].words if places else _without_places(comparison, are_asked_alike),
+        more=tuple(place.words for place in places[1:]),
+    )
+
+
+def _are_unrelated(comparison: Comparison) -> bool:
+    """Whether they called tools, and none that both did."""
+    left, right = (
+        {step.name for step in run.steps if step.kind == "tool"} for run in (comparison.left, comparison.right)
+    )
+    return bool(left and right) and left.isdisjoint(right)
+
+
+def _is_answer(comparison: Comparison, place: Place) -> bool:
+    """Whether what differs there first is what both runs answered in the end."""
+    ends = [run.output.parsed if run.output else None for run in (comparison.left, comparison.right)]
+    return None not in ends and any(
+        [found.left, found.right] == ends for found in comparison.steps[place.row].differences
     )
 
 
@@ -92,21 +119,28 @@ def ticket_lines(comparison: Comparison, told: Summary, *, letter: str = "B") ->
     differ = sum(pair.status != "same" for pair in counted)
     steps = f"{len(counted):,} step{'' if len(counted) == 1 else 's'}"
     runs = f"{comparison.left.run_id} (A) against {comparison.right.run_id} ({letter}): {differ:,} of {steps} differ"
-    places = [place.words for place in told.places] or [told.lead]
-    return [runs, *places, *([told.ending] if told.ending else []), told.context]
+    return [runs, told.lead, *told.more, *([told.ending] if told.ending else []), told.context]
 
 
 # --- questions and set-up ----------------------------------------------------------------------
 
 
 def _questions(comparison: Comparison, names: Renaming) -> str:
-    said = [f"{one} → {other}" for one, other in names.words.items()]
-    asked_of = next(fact for fact in comparison.facts if fact.name == "input")
-    left, right = (value_text(value, 10_000) for value in (asked_of.left, asked_of.right))
-    if said and len(said) <= _NAMED and names.applied(left) == right:
-        return f"The questions differ: {', '.join(said)}."
-    left, right = clipped(left, _CALL), clipped(right, _CALL)
+    if _are_renamed(comparison, names):
+        return f"The questions differ: {', '.join(f'{one} → {other}' for one, other in names.words.items())}."
+    left, right = (clipped(question, _CALL) for question in _asked(comparison))
     return f"The questions differ: {left} → {right}."
+
+
+def _are_renamed(comparison: Comparison, names: Renaming) -> bool:
+    """Whether the questions are the same but for a few names, such as that of an order."""
+    left, right = _asked(comparison)
+    return 0 < len(names.words) <= _NAMED and names.applied(left) == right
+
+
+def _asked(comparison: Comparison) -> tuple[str, str]:
+    fact = next(fact for fact in comparison.facts if fact.name == "input")
+    return value_text(fact.left, 10_000), value_text(fact.right, 10_000)
 
 
 def _set_up(comparison: Comparison, other: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -129,8 +130,17 @@ def shown_three(second: Comparison, third: Comparison, chosen: Chosen) -> ShownT
 
 
 def in_words(second: Comparison, third: Comparison) -> str:
-    """`B matches A; C diverges from A at step 2`."""
-    return f"B {_beside_a(second)}; C {_beside_a(third)}"
+    """`B matches A; C diverges from A at step 2`; of two that differ alike, what they do."""
+    return alike_words(second, third) or f"B {_beside_a(second)}; C {_beside_a(third)}"
+
+
+def alike_words(second: Comparison, third: Comparison) -> str | None:
+    """`Step 2: search returned none in A, 1 result in B and C`; None where B and C differ from A in other ways."""
+    one, other = summary(second), summary(third, "C")
+    as_third = re.sub(r"\bB\b", "C", one.lead)
+    if second.divergence is None or as_third != other.lead or one.ending != other.ending or one.more or other.more:
+        return None
+    return one.lead.replace(" in B", " in B and C") if " in B" in one.lead else f"{one.lead}; the same in C"
 
 
 def _beside_a(comparison: Comparison) -> str:

@@ -23,7 +23,7 @@ from sessions_app.queries.replays import run_by_id
 from sessions_app.services.comparisons import compare
 from sessions_app.web.access import project_page
 from sessions_app.web.diff.comparison import Chosen, shown_comparison
-from sessions_app.web.diff.three_columns import in_words, shown_three
+from sessions_app.web.diff.three_columns import alike_words, in_words, shown_three
 from sessions_app.web.diff.viewed_marks import mark_of, set_viewed, viewed
 from sessions_app.web.run_pages import run_address, whole_number
 
@@ -86,13 +86,18 @@ def _third(
     if beside is None or third is None:
         return {}
     told, words = summary(beside, "C"), in_words(comparison, beside)
-    lines = [f"{words}.", *ticket_lines(comparison, summary(comparison)), *ticket_lines(beside, told, letter="C")]
+    lines = [
+        f"{words.removesuffix('.')}.",
+        *ticket_lines(comparison, summary(comparison)),
+        *ticket_lines(beside, told, letter="C"),
+    ]
     return {
         "third_link": run_address(third, project),
         "third_made_by": getattr(third, "produced_by", None),
         "third_told": told,
         "ticket": _ticket(request, lines),
         "three_words": words,
+        "are_alike": alike_words(comparison, beside) is not None,
         "three": shown_three(comparison, beside, _asked(request)),
     }
 
