@@ -301,6 +301,30 @@ def test_a_prompt_that_only_the_wire_holds_is_judged(server: Provider):
     assert reasons_of(record) == [("http_contradicted", 4)]
 
 
+def test_an_earlier_answer_that_only_the_wire_tells_so_is_judged(server: Provider):
+    record = record_of(server)
+
+    replaced("request_body", "Let me see", "Let me not see")(record["steps"][3]["http"])
+
+    assert reasons_of(record) == [("http_contradicted", 4)]
+
+
+@pytest.mark.parametrize(
+    ("sent", "found"),
+    [("Weigh it.", []), (None, []), ("Guess.", [("http_contradicted", 4)])],
+    ids=["as it was", "left out", "another"],
+)
+def test_an_earlier_thought_that_only_the_wire_tells_so_is_judged(sent: str | None, found: Any, server: Provider):
+    record = record_of(server, "responses")
+    record["steps"][0]["response"]["parts"].insert(0, {"part_kind": "thinking", "content": "Weigh it.", "id": "rs_1"})
+
+    if sent is not None:
+        thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": sent}]}
+        in_body(lambda body: body["input"].insert(1, thought))(record["steps"][3]["http"])
+
+    assert reasons_of(record) == found
+
+
 ADD: Record = {"properties": {"x": {"type": "number"}, "y": {"type": "string"}}, "type": "object"}
 NOW: Record = {"properties": {}, "type": "object"}
 SCHEMAS = {"add": ADD, "now": NOW}

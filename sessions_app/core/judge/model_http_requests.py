@@ -5,6 +5,7 @@ Texts are compared by their lines: protocols join texts, or put them into parts 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +18,8 @@ from sessions_app.core.run import HttpExchange, ModelCall
 from sessions_app.core.spans.provider_messages.wire import WireRequest, wire_request
 
 _NOT_WHOLE = ("request_body_cut", "request_body_left_out")
+_OF_ANSWERS = frozenset({"text", "thinking", "tool-call"})
+_THOUGHT = re.compile(r"</?think(ing)?>")
 _IN_WORDS_OF_THE_LOOP = frozenset({"user-prompt", "system-prompt", "tool-return"})
 """Kinds of parts that a request holds as they are; of others each protocol makes words of its own."""
 
@@ -33,7 +36,19 @@ def asked_otherwise(call: ModelCall, http: HttpExchange) -> str | None:
         return "sends another prompt than the request of the step"
     if any(line not in sent for line in _lines([*_instructions(requests), *_answers(requests[-1])])):
         return "sends other instructions, or another answer of a tool, than the request of the step"
+    if _said_otherwise(_messages(call), wire):
+        return "tells an earlier answer, or a thought, otherwise than the request of the step"
     return offered_otherwise(call, wire)
+
+
+def _said_otherwise(messages: list[SeenMessage], wire: WireRequest) -> bool:
+    """Libraries leave thoughts out, or mark them as such; what ran at a provider each protocol tells in its own way."""
+    answers = [seen for seen in messages if seen.message.get("kind") == "response"]
+    parts = list(_parts_of_all(answers))
+    if any(part.get("part_kind") not in _OF_ANSWERS for part in parts):
+        return False
+    said = _lines(text for part in parts for text in _texts(part.get("content")))
+    return any(line not in said for line in _lines(wire.answers) if not _THOUGHT.fullmatch(line))
 
 
 def _whole_request(http: HttpExchange) -> WireRequest | None:
@@ -103,5 +118,5 @@ def _is_plain(requests: list[SeenMessage]) -> bool:
     return not (has_words_of_its_own or has_others or has_files)
 
 
-def _parts_of_all(requests: list[SeenMessage]) -> Iterator[JsonObject]:
-    return (part for seen in requests for part in seen.parts)
+def _parts_of_all(messages: list[SeenMessage]) -> Iterator[JsonObject]:
+    return (part for seen in messages for part in seen.parts)

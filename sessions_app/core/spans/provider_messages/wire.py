@@ -55,12 +55,14 @@ class WireAnswer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WireRequest:
-    """What a model was told, without the words of its own answers."""
+    """What a model was told."""
 
     prompts: tuple[str, ...]
     """Texts of the user."""
     others: tuple[str, ...]
     """Texts of the system, and those that tools gave."""
+    answers: tuple[str, ...]
+    """What earlier answers said and thought."""
     is_continued: bool
     """Whether the provider was to add what it had been told before."""
     calls: tuple[WireCall, ...]
@@ -110,10 +112,12 @@ def wire_request(body: Payload) -> WireRequest | None:
         return None
     users = [message for message in found.messages if message.role == "user"]
     others = [message for message in found.messages if message.role in ("system", "tool")]
+    answers = [message for message in found.messages if message.role == "assistant"]
     instructions = [] if found.instructions is None else [found.instructions]
     return WireRequest(
         prompts=tuple(text for message in users for text in _texts_of(message)),
         others=(*instructions, *(text for message in others for text in _texts_of(message))),
+        answers=tuple(part.text for message in answers for part in message.parts if isinstance(part, _WORDS)),
         is_continued=any(value.get(name) for name in ("previous_response_id", "conversation")),
         calls=tuple(_call(part) for part in _parts_of(found.messages, CallPart) if not part.is_builtin),
         answered=tuple(part.call_id for part in _parts_of(found.messages, ResultPart) if part.call_id),
@@ -121,6 +125,9 @@ def wire_request(body: Payload) -> WireRequest | None:
         model=found.model,
         settings=found.settings or {},
     )
+
+
+_WORDS = (TextPart, ThinkingPart)
 
 
 def _call(part: CallPart) -> WireCall:
