@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -38,17 +39,18 @@ def test_an_id_that_one_place_tells_otherwise_is_noticed(name: str) -> None:
     whole = Capture(CHOICE / name)
     untouched = list(map(_unproven, whole.runs))
 
-    unnoticed = [
-        place
-        for place, spans in _with_another_id(whole.spans)
-        if list(map(_unproven, Capture(CHOICE / name, change=lambda _, spans=spans: spans).runs)) == untouched
-    ]
+    others = [(place, Capture(CHOICE / name, change=partial(_given, spans))) for place, spans in _changed(whole.spans)]
+    unnoticed = [place for place, other in others if list(map(_unproven, other.runs)) == untouched]
 
     assert all(verdict == "reproduced" and "requests" not in unproven for verdict, unproven in untouched)
     assert unnoticed == []
 
 
-def _with_another_id(spans: list[Span]) -> Iterator[tuple[str, list[Span]]]:
+def _given(spans: list[Span], _: list[Span]) -> list[Span]:
+    return spans
+
+
+def _changed(spans: list[Span]) -> Iterator[tuple[str, list[Span]]]:
     for at, span in enumerate(spans):
         for attribute, value in span.attributes.items():
             text = value if isinstance(value, str) else json.dumps(value)
