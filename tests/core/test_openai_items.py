@@ -200,6 +200,15 @@ def test_the_sdk_hands_on_arguments_that_are_no_object(arguments: str):
     assert assert_promise_kept(record).verdict == "replayable"
 
 
+@pytest.mark.parametrize(("lost", "step"), [(None, None), (0, 1), (1, 2), (2, 1), (3, 2)])
+def test_a_call_or_an_answer_without_its_id_ends_the_replay_at_that_call(lost: int | None, step: int | None):
+    items = [dict(each) for each in (*CALLS, *GIVEN)]
+    for item in [] if lost is None else items[lost : lost + 1]:
+        del item["call_id"]
+
+    assert assert_promise_kept(saved(*items, SAID)).step == step
+
+
 def test_a_call_that_stands_twice_in_one_answer_is_made_by_no_loop():
     record = saved(CALLS[0], CALLS[0], GIVEN[0], SAID)
 

@@ -26,7 +26,7 @@ def answered_last(played: Played) -> PlannedAnswer | None:
 
 
 def missed(plan: ReplayPlan, miss: FixtureMiss, *, behind: PlannedAnswer | None) -> Trouble:
-    step = _step_of_call(plan, miss.call_id, behind=behind)
+    step = _step_of_call(plan, miss, behind=behind)
     path, recorded, replayed = _denied(plan, step, miss) or missed_field(miss)
     found = Divergence(step=step, path=path, recorded=recorded, replayed=replayed)
     return Trouble(
@@ -38,7 +38,7 @@ def decided_otherwise(played: Played, miss: FixtureMiss) -> Trouble | None:
     """A call that was denied then is made, and one before it that was made then is not: whoever decides on the calls of
     an answer decided otherwise of that one first."""
     behind = answered_last(played)
-    step = _step_of_call(played.plan, miss.call_id, behind=behind)
+    step = _step_of_call(played.plan, miss, behind=behind)
     if behind is None or _denied(played.plan, step, miss) is None:
         return None
     before = (each for each in played.left_over if each.parent == behind.step and each.step < step)
@@ -93,18 +93,24 @@ def missed_field(miss: FixtureMiss) -> _Field:
     return "arguments", recorded_arguments(nearest.arguments), miss.arguments
 
 
-def _step_of_call(plan: ReplayPlan, call_id: str | None, *, behind: PlannedAnswer | None) -> int:
+def _step_of_call(plan: ReplayPlan, miss: FixtureMiss, *, behind: PlannedAnswer | None) -> int:
     """Where the call stands in the recording, `behind` the answer that asked for it; the place where it would stand,
     where it has no step. What a run was resumed with is called before it asks the model."""
     first = 0 if behind is None else behind.step
     calls = [(step, call) for step, call in plan.run.tool_calls if step.index > first]
-    own = next((step.index for step, call in calls if call_id is not None and call.call_id == call_id), None)
-    if own is not None:
-        return own
+    own = [step for step, call in calls if miss.call_id is not None and call.call_id == miss.call_id]
+    # The library makes an id for a call that was recorded without one.
+    made = [step for step, call in calls if step.parent == first and call.call_id is None and _is_of(miss, call)]
+    if own or made:
+        return (own or made)[0].index
     if behind is None:
         return min((answer.step for answer in plan.answers), default=1)
-    is_asked = call_id is not None and call_id in behind.asked
-    return place_without_step(plan.run, behind.step, behind.asked, call_id) if is_asked else behind.step + 1
+    is_asked = miss.call_id is not None and miss.call_id in behind.asked
+    return place_without_step(plan.run, behind.step, behind.asked, miss.call_id) if is_asked else behind.step + 1
+
+
+def _is_of(miss: FixtureMiss, call: ToolCall) -> bool:
+    return call.tool_name == miss.tool_name and is_same_call(call, miss.arguments)
 
 
 # --- the outcome -------------------------------------------------------------------------------
