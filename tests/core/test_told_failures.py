@@ -43,15 +43,49 @@ ROOMS, LETTERS = ("T-1", "T-2", "T-3", "T-4"), ("L-71", "L-72", "L-73")
         (batch("Two letters are out. L-72 lacks a postal code.", "missing postal code", LETTERS, "L-72"), TOLD),
         (batch("Zwei sind raus. Bei L-72 fehlt die Postleitzahl.", "postal code", LETTERS, "L-72"), TOLD),
         (batch("Envoyées, sauf la L-72, refusée.", "adresse inconnue", LETTERS, "L-72"), TOLD),
-        (batch("L-72 could not be sent (503).", "503 Service Unavailable", LETTERS, "L-72"), WARNED),
+        (batch("L-72 could not be sent (503).", "503 Service Unavailable", LETTERS, "L-72"), TOLD),
         (batch("I could not send one of them.", "missing postal code", LETTERS, "L-72"), WARNED),
         (batch("L-71, L-72 and L-73 are out.", "missing postal code", LETTERS, "L-72"), SWALLOWED),
         (batch("Alle vier Termine sind verschoben.", "Raum belegt", ROOMS, "T-3"), SWALLOWED),
+        (batch("L-71 is out.\nL-72 is out.\nL-73 is out.", "missing postal code", LETTERS, "L-72"), SWALLOWED),
+        (batch("Sorry for the wait, all are out.", "missing postal code", LETTERS, "L-72"), WARNED),
         (batch("L-72 is cancelled.", "missing postal code", ("L-72",), "L-72"), SWALLOWED),
     ],
 )
 def test_one_of_a_batch_that_the_answer_tells_of_is_a_note(run: Run, expected: list[tuple[str, str]]):
     assert levels(run) == expected
+
+
+# --- the only failure --------------------------------------------------------------------------
+
+
+def refused(answer: str, reason: str = "This order belongs to another account") -> Run:
+    calls = [call("get_order", {"order": "55120"}, {"ok": False, "message": reason}), call("search_policy", None, "…")]
+    return conversation("Can I return order 55120?", calls, answer)
+
+
+OTHER_ACCOUNT = "この注文は別のアカウントのものです"
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (refused("Order 55120 belongs to another account."), TOLD),
+        (refused("You are not allowed to see order 55120."), TOLD),
+        (refused("The lookup of order 55120 failed."), TOLD),
+        (refused("Leider kann ich sie nicht zurückgeben; das war nicht möglich."), TOLD),
+        (refused("申し訳ございませんが、別のアカウントのご注文です: 55120", OTHER_ACCOUNT), TOLD),
+        (refused("该订单属于其他账户,因此无法退货。", "该订单属于其他账户"), TOLD),
+        (refused("Order 55120 can be returned until Friday."), SWALLOWED),
+        (refused("La commande 55120 est retournée."), SWALLOWED),
+        (refused("注文 55120 の返品を受け付けました。", OTHER_ACCOUNT), SWALLOWED),
+        (refused("Sorry for the delay, it can be returned."), WARNED),
+        (refused("We could not find a cheaper parcel; it is returned."), WARNED),
+    ],
+)
+def test_a_failure_that_the_answer_tells_is_a_note(run: Run, expected: list[tuple[str, str]]):
+    assert levels(run) == expected
+    assert ("failed, and the answer says so" in told(run)) is (expected == TOLD)
 
 
 # --- lookups that found nobody -----------------------------------------------------------------
@@ -92,6 +126,38 @@ def test_a_lookup_that_nobody_speaks_of_has_failed(run: Run):
     assert "failed" in told(run)
 
 
+NOBODY = {"status": 404, "fehler": "nichts da"}
+
+
+def made_after(lookup: str, maker: str, answer: str, *, tax: str = "123", made: Any = None) -> Run:
+    result = {"id": "CL-99120", "created": True} if made is None else made
+    calls = [call(lookup, {"tax_id": "123"}, NOBODY), call(maker, {"tax_id": tax, "name": "Padaria"}, result)]
+    return conversation("Abra a conta.", calls, answer)
+
+
+CREATED = "A conta CL-99120 foi criada."
+
+
+@pytest.mark.parametrize(
+    ("run", "is_expected"),
+    [
+        (made_after("buscar_cliente", "criar_cliente", "Pronto."), True),
+        (made_after("kunde_suchen", "kunde_anlegen", "Alles erledigt: CL-99120."), True),
+        (made_after("chercher_client", "creer_client", "C'est fait."), True),
+        (made_after("buscar_cliente", "create_customer", CREATED), True),
+        (made_after("find_customer", "open_account", "It is open.", made={"customer": "CL-1"}), True),
+        (made_after("find_customer", "greet", "The bakery is no customer, I wrote to them."), True),
+        (made_after("buscar_cliente", "criar_cliente", "Pronto.", tax="321"), False),
+        (made_after("buscar_cliente", "criar_cliente", "Pronto.", made=""), False),
+        (made_after("find_customer", "refund_customer", "It is refunded."), False),
+        (made_after("find_customer", "issue_refund", "CL-99120 is refunded."), False),
+        (made_after("buscar_cliente", "emitir_fatura", "A fatura foi emitida."), False),
+    ],
+)
+def test_what_was_not_there_and_is_made_then_is_no_failure_in_any_language(run: Run, is_expected: bool):
+    assert (levels(run) == [], "failed" not in told(run)) == (is_expected, is_expected)
+
+
 # --- another tool that did the same ------------------------------------------------------------
 
 
@@ -110,7 +176,8 @@ def asked_twice(second: str, answer: str, *, first: str = "rates_ecb", got: Any 
         (asked_twice("rates_mirror", "Der Kurs ist 1.0873."), []),
         (asked_twice("fetch_rates_backup", "レートは 1.0873 です。", first="fetch_rates"), []),
         (asked_twice("searchCache", "It stands at 1.0873 dollars.", first="searchLive"), []),
-        (asked_twice("rates_mirror", "The rate has not moved much."), SWALLOWED),
+        (asked_twice("rates_mirror", "The rate has not moved much."), []),
+        (asked_twice("rates_mirror", "The rate has not moved much.", got=""), SWALLOWED),
         (asked_twice("log_event", "The rate is 1.0873."), SWALLOWED),
         (asked_twice("delete_user_b", "The user is deleted: 1.0873.", first="delete_user_a"), SWALLOWED),
     ],

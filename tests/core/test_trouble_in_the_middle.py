@@ -287,7 +287,7 @@ def told(run: Run) -> str:
 
 
 def place_in(line: str) -> int | None:
-    found = re.search(r"first anomaly at step (\d+)|\bstep (\d+) failed$", line)
+    found = re.search(r"first anomaly at step (\d+)|\bstep (\d+) failed(?:, and the answer says so)?$", line)
     return None if found is None else int(found[1] or found[2])
 
 

@@ -207,6 +207,14 @@ def test_the_panel_shows_the_first_odd_step_unless_asked(shop, bob):
     assert 'data-shown="3"' in page_of(bob, run, step="x; DROP")
 
 
+def test_the_panel_shows_the_step_that_the_story_names_where_nothing_went_wrong(shop, bob):
+    tries = [{"error": {"type": "Timeout", "message": "late"}}, {"result": "saved"}]
+    steps = [model_step(1), *(tool_step("save", parent=1, **each) for each in tries)]
+    run = load_record(shop, run_id="healed", session_id="healed", steps=steps)
+
+    assert 'data-shown="2"' in page_of(bob, run)
+
+
 def test_a_long_run_opens_at_once_at_the_step_asked_for(shop, bob):
     run = load_record(shop, steps=long_run(1000))
 

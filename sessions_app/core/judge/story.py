@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -9,6 +10,8 @@ from itertools import groupby
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
 from sessions_app.core.judge.anomalies.course.repeats import RepeatedCall, repeated_calls
 from sessions_app.core.judge.anomalies.failed.failures import failed_steps, unhealed
+from sessions_app.core.judge.anomalies.failed.fallbacks import is_done_by_another
+from sessions_app.core.judge.anomalies.failed.gone_past import TOLD
 from sessions_app.core.judge.last_calls import asked_last, is_settled
 from sessions_app.core.judge.reading import (
     TIMES,
@@ -35,21 +38,29 @@ from sessions_app.core.run import (
 def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
     """How long, the call made most often, how it ended, and where to look first."""
     anomalies = list(anomalies)
-    odd, (failures, healed) = first_odd_step(anomalies), _failures_in_words(run)
+    odd, failures = first_odd_step(anomalies), _failures_in_words(run, anomalies)
     parts = [
         count(len(counted_steps(run)), "step"),
         _calls_in_words(run, odd),
         _end_in_words(run),
-        failures,
-        healed,
-        None if odd is None or failures == f"step {odd} failed" else f"{ODD_AT}{odd}",
-        None if odd is not None or failures or healed else _doubt_in_words(anomalies),
+        *failures,
+        None if odd is None or f"step {odd} failed" in failures else f"{ODD_AT}{odd}",
+        None if odd is not None or failures else _doubt_in_words(anomalies),
     ]
     return " · ".join(part for part in parts if part)
 
 
 ODD_AT = "first anomaly at step "
 CUT_OFF, STILL_RUNNING = "cut off", "still running"
+
+
+def named_step(line: str) -> int | None:
+    """The first step that a story names for a failure, a doubt or an anomaly."""
+    found = _NAMED_STEP.search(line)
+    return next((int(step) for step in found.groups() if step), None) if found else None
+
+
+_NAMED_STEP = re.compile(rf" · (?:\d+ steps from )?steps? (\d+)[\d, and]* failed| · {ODD_AT}(\d+)|\(step (\d+)\)$")
 
 
 def _doubt_in_words(anomalies: list[Anomaly]) -> str | None:
@@ -96,24 +107,32 @@ def _running_in_words(run: Run) -> str:
     return f"{STILL_RUNNING}, waiting for {join_words(list(awaited)[:_NAMED])}" if awaited else STILL_RUNNING
 
 
-def _failures_in_words(run: Run) -> tuple[str | None, str | None]:
-    """Each step that failed, whatever came later, and apart from them those that were made again with success; the
-    error that ended the run is told already."""
+_FAILED = "failed"
+_TOLD = "failed, and the answer says so"
+_RETRIED = "failed, then succeeded on retry"
+_DONE_BY_ANOTHER = "failed, then another tool was called in its place"
+
+
+def _failures_in_words(run: Run, anomalies: list[Anomaly]) -> list[str]:
+    """Each step that failed, whatever came later, and apart from them those that the answer tells of and those that
+    were made again with success; the error that ended the run is told already."""
     refused = _refused(run)
     by_number = failed_steps(run) | refused
     failed = [by_number[at] for at in sorted(by_number) if not isinstance(by_number[at].call, OtherCall)]
     if run.status == "error" and failed and failed[-1] is run.steps[-1]:
         failed.pop()
+    ended: dict[str, list[Step]] = {words: [] for words in (_FAILED, _TOLD, _RETRIED, _DONE_BY_ANOTHER)}
     open_ones = {step.index for step, _ in unhealed(run)} | _never_accepted(run, refused)
-    healed = {step.index for step in failed if isinstance(step.call, ToolCall)} - open_ones
-    return (
-        _in_words([step for step in failed if step.index not in healed], "failed"),
-        _in_words([step for step in failed if step.index in healed], "failed, then succeeded on retry"),
-    )
+    told = {at for each in anomalies if each.message.endswith(TOLD) for at in each.steps}
+    for step in failed:
+        ended[_how_it_ended(run, step, open_ones, told)].append(step)
+    return [f"{_numbered(steps)} {words}" for words, steps in ended.items() if steps]
 
 
-def _in_words(steps: Sequence[Step], what: str) -> str | None:
-    return f"{_numbered(steps)} {what}" if steps else None
+def _how_it_ended(run: Run, step: Step, open_ones: set[int], told: set[int]) -> str:
+    if not isinstance(step.call, ToolCall) or step.index in open_ones:
+        return _TOLD if step.index in told else _FAILED
+    return _DONE_BY_ANOTHER if is_done_by_another(run, step, step.call) else _RETRIED
 
 
 def _refused(run: Run) -> dict[int, Step]:

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
+from sessions_app.core.judge.story import named_step
 from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.forks.what_if import what_if_part
@@ -31,7 +32,8 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
     anomalies = cut_anomalies(place, run.anomalies)
     first = next(iter(hits), None) or first_odd_step([Anomaly.from_json(item) for item in anomalies])
     hides = folds_inner(request) and steps.has_outer(run)
-    first = first or (last if run.status == "running" else steps.first_listed(run) if hides else None)
+    first = first or (last if run.status == "running" else named_step(run.story))
+    first = first or (steps.first_listed(run) if hides else None)
     shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
     at = min(whole_number(request.GET.get("at"), shown), last)
     page = steps.row_page(steps.listed_steps(run, shown, without_inner=hides), at)

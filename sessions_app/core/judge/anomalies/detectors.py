@@ -201,9 +201,8 @@ RULES: dict[str, str] = {
     "unscoped_call": "A tool that acts for a user or a tenant was called without one, although the run has one.",
     "other_identity": "A tool was called for a user or tenant that is neither the run's nor named in a question.",
     "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
-    "call_failed": "A call failed and was never repeated with success; the answer says so. "
-    "A note if only part of a batch failed, if the answer names what was turned down, "
-    "or if the rules do not know the language of the answer.",
+    "call_failed": "A call failed and was never repeated with success; a note where the answer tells of it, "
+    "or if the rules do not know its language.",
     "error_swallowed": "A call failed and was never repeated with success, and the answer does not say so.",
     "model_changed": "The agent's loop switched to another model.",
     "other_model_answered": "The model that answered is not the one that was requested.",

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from itertools import islice
 
-from sessions_app.core.judge.anomalies.reading.answer_words import SENTENCE, answer_of, is_named, plain, question_of
-from sessions_app.core.judge.reading import ended_in_error, leaves, own_tools, value_of
+from sessions_app.core.judge.anomalies.failed.fallbacks import name_words
+from sessions_app.core.judge.anomalies.reading.answer_words import (
+    SAYS_NOTHING,
+    SENTENCE,
+    answer_of,
+    is_named,
+    plain,
+    question_of,
+)
+from sessions_app.core.judge.anomalies.reading.statements import is_stated
+from sessions_app.core.judge.reading import ended_in_error, leaves, object_of, own_tools, value_of
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, Step, ToolCall
 from sessions_app.core.shared_values import once_each
 
 _HOPED_FOR = re.compile(r"(?<!\w)(?:free|available|taken|in use|exists?|unused|unique|vacant|registered)(?!\w)")
 _IS_FREE = re.compile(r"(?<!\w)(?:is|are|was|were)(?: still| now)? (?:free|available|unused|unique|vacant)(?!\w)")
-_IS_ABSENT = re.compile(
-    r"(?<!\w)(?:no|not|never|nobody|none|\w+n't)(?: \w+){0,2}?"
-    r" (?:taken|found|exists?|registered|in use|used|such)(?!\w)"
-)
 
 
 def tells_of_absence(run: Run, call: ToolCall) -> bool:
-    """Whether a sentence of the answer says of what was looked for that there is none, or that it is free where the
-    question was that."""
+    """Whether a sentence of the answer says of what was looked for, by its name or its kind, that there is none, or
+    that it is free where the question was that."""
     asked = [(key or "", str(item)) for key, item in leaves(value_of(call.arguments)) if item not in (None, "")]
-    names = [name.lower() for pair in asked for name in pair if len(name) > _SHORT]
+    kinds = list(name_words(call)[1:])
+    names = [name.lower() for name in [*kinds, *(name for pair in asked for name in pair)] if len(name) > _SHORT]
     return any(is_named(name, sentence) for sentence in _absences(run) for name in names)
 
 
@@ -31,45 +39,54 @@ _SHORT = 3
 
 @once_each
 def _absences(run: Run) -> list[str]:
-    answer = plain(answer_of(run))
     was_hoped_for = _HOPED_FOR.search(plain(question_of(run))) is not None
     return [
         sentence
-        for sentence in SENTENCE.split(answer)
-        if _IS_ABSENT.search(sentence) or (was_hoped_for and _IS_FREE.search(sentence))
+        for sentence in SENTENCE.split(plain(answer_of(run)))
+        if SAYS_NOTHING.search(sentence) or (was_hoped_for and _IS_FREE.search(sentence))
     ]
 
 
 def is_made_later(run: Run, step: Step, call: ToolCall) -> bool:
-    """Whether what was looked for was made then: by a call for the same thing, such as `reserve_shop` after `get_shop`,
-    with all that the lookup was called with."""
-    made, asked = _made(run), _asked(call)
-    return bool(asked) and all(made.get(each, 0) > step.index for each in asked)
+    """Whether what was looked for was made then: by another tool, for all that the lookup was called with, which is
+    named for the same kind of thing, gives it a name of that kind, or one that the run's answer has."""
+    kind, (first, *rest) = set(name_words(call)[1:]), [_by_argument(run).get(each, {}) for each in _asked(call)] or [{}]
+    later = (other for at, (_, other) in first.items() if at > step.index and all(at in each for each in rest))
+    others = islice((other for other in later if other.tool_name != call.tool_name), _MOST)
+    return any(not kind.isdisjoint(_kinds(other)) or _gives_a_new_name(run, other) for other in others)
 
 
-_MAKES = frozenset(
-    {"create", "add", "register", "reserve", "book", "claim", "insert", "upsert", "put", "new", "open", "make", "save"}
-    | {"write", "take"}
+_MOST = 20
+_UNMADE = re.compile(
+    r"(?:cancel|charge|close|delete|disable|issue|mail|notify|pay|purge|refund|remove|restart|revoke|send|stop|transfer)"
+    r"(?:_|[A-Z]|$)"
 )
-_WORDS = re.compile(r"[A-Z]?[a-z]+")
-Asked = tuple[tuple[str, ...], str | None, JsonValue]
+_Asked = tuple[str | None, JsonValue]
 
 
 @once_each
-def _made(run: Run) -> dict[Asked, int]:
-    """What was made, by its kind and each argument, with the last step that did so."""
-    calls = ((step, call) for step, call in own_tools(run) if _makes(call) and not ended_in_error(step))
-    return {each: step.index for step, call in calls for each in _asked(call)}
+def _by_argument(run: Run) -> dict[_Asked, dict[int, tuple[Step, ToolCall]]]:
+    """Calls that went well and may have made something, by each of their arguments."""
+    found: dict[_Asked, dict[int, tuple[Step, ToolCall]]] = defaultdict(dict)
+    for step, call in own_tools(run):
+        if value_of(call.result) and not ended_in_error(step) and not _UNMADE.match(call.tool_name):
+            for each in _asked(call):
+                found[each][step.index] = step, call
+    return found
 
 
-def _makes(call: ToolCall) -> bool:
-    return next(iter(_words(call)), "") in _MAKES
+def _asked(call: ToolCall) -> set[_Asked]:
+    return set(leaves(value_of(call.arguments))) if object_of(call.arguments) else set()
 
 
-def _asked(call: ToolCall) -> set[Asked]:
-    kind = tuple(word.removesuffix("s") for word in _words(call)[1:])
-    return {(kind, key, item) for key, item in leaves(value_of(call.arguments))} if kind else set()
+def _kinds(call: ToolCall) -> set[str]:
+    """By the tool's name, and by the keys of what it gave."""
+    given = (key.lower().removesuffix("_id").removesuffix("s") for key in object_of(call.result))
+    return {*name_words(call)[1:], *given}
 
 
-def _words(call: ToolCall) -> list[str]:
-    return [word.lower() for word in _WORDS.findall(call.tool_name)]
+def _gives_a_new_name(run: Run, call: ToolCall) -> bool:
+    asked = {str(item) for _, item in leaves(value_of(call.arguments))}
+    given = (str(item) for item in object_of(call.result).values() if isinstance(item, str))
+    names = (name for name in given if re.search(r"\d", name) and name not in asked)
+    return any(is_stated(name, answer_of(run)) for name in islice(names, _MOST))

@@ -122,16 +122,17 @@ def _came_to_nothing(step: Step) -> bool:
 
 def _is_told_absence(run: Run, step: Step) -> bool:
     call = step.call
+    if not isinstance(call, ToolCall) or not _is_absent(step, call):
+        return False
+    is_lookup = looks_up(step, call) or _was_got(step)
+    return is_made_later(run, step, call) or (is_lookup and _is_expected(run, step, call))
+
+
+def _is_expected(run: Run, step: Step, call: ToolCall) -> bool:
     return (
-        isinstance(call, ToolCall)
-        and (looks_up(step, call) or _was_got(step))
-        and _is_absent(step, call)
-        and (
-            tells_of_absence(run, call)
-            or is_made_later(run, step, call)
-            or _ABSENT.search(plain(f"{question_of(run)}\n{run.instructions or ''}")) is not None
-            or is_set_apart(run, step, call)
-        )
+        tells_of_absence(run, call)
+        or _ABSENT.search(plain(f"{question_of(run)}\n{run.instructions or ''}")) is not None
+        or is_set_apart(run, step, call)
     )
 
 
@@ -147,8 +148,9 @@ def _is_absent(step: Step, call: ToolCall) -> bool:
     """Not there, which is an answer to who asks for it."""
     if status_code(step) is not None:
         return status_code(step) == 404
-    said = told_failure(step, call) or (step.error.message if step.error else "") or text_of(call.result) or ""
-    return "not found" in plain(said[:_SAID]).replace("_", " ")
+    error = f"{step.error.type or ''} {step.error.message or ''}" if step.error else ""
+    said = told_failure(step, call) or error or text_of(call.result) or ""
+    return re.search(r"not[ _]?found", plain(said[:_SAID])) is not None
 
 
 _SAID = 300

@@ -1,15 +1,13 @@
-"""Lookups that failed, where another tool was asked the same and told what the answer says."""
+"""Lookups that failed, where another tool was asked the same."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from itertools import islice
 
-from sessions_app.core.judge.anomalies.reading.answer_words import plain, question_of
-from sessions_app.core.judge.anomalies.reading.statements import is_stated, statements
-from sessions_app.core.judge.reading import argument_key, ended_in_error, object_of, own_tools
+from sessions_app.core.judge.anomalies.reading.lookups import looks_up
+from sessions_app.core.judge.reading import argument_key, ended_in_error, object_of, own_tools, value_of
 from sessions_app.core.run import Run, Step, ToolCall
 from sessions_app.core.shared_values import once_each
 
@@ -23,13 +21,13 @@ _ACTS = re.compile(
 
 
 def is_done_by_another(run: Run, step: Step, call: ToolCall) -> bool:
-    """Of a kind, as `weather_b` for `weather_a`: with the same arguments, later, and the answer has what it told."""
+    """Of a kind, as `weather_b` for `weather_a`: later, with the same arguments, and it told something."""
     if not object_of(call.arguments) or _acts(step, call):
         return False
     others = _went_well(run).get(argument_key(call), [])
     start = bisect_right(others, step.index, key=lambda each: each[0].index)
     later = (each for each in others[start : start + _MOST] if each[1].tool_name != call.tool_name)
-    return any(not _acts(*other) and _words(other[1]) & _words(call) and _is_used(run, other[1]) for other in later)
+    return any(not _acts(*other) and _is_of_a_kind((step, call), other) for other in later)
 
 
 _MOST = 5
@@ -39,28 +37,20 @@ def _acts(step: Step, call: ToolCall) -> bool:
     return step.extra.get("tool_kind") == "write" or _ACTS.match(call.tool_name) is not None
 
 
-def _words(call: ToolCall) -> set[str]:
-    return set(re.findall(r"[a-z]{3,}", re.sub(r"([A-Z])", r"_\1", call.tool_name).lower()))
+def _is_of_a_kind(one: tuple[Step, ToolCall], other: tuple[Step, ToolCall]) -> bool:
+    return (looks_up(*one) and looks_up(*other)) or not set(name_words(one[1])).isdisjoint(name_words(other[1]))
+
+
+def name_words(call: ToolCall) -> list[str]:
+    """Of the tool's name; a kind of thing is one, and not many."""
+    words = re.findall(r"[^\W\d_]{3,}", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call.tool_name).lower())
+    return [word.removesuffix("s") for word in words]
 
 
 @once_each
 def _went_well(run: Run) -> dict[bytes, list[tuple[Step, ToolCall]]]:
     found: dict[bytes, list[tuple[Step, ToolCall]]] = defaultdict(list)
     for step, call in own_tools(run):
-        if call.result is not None and not ended_in_error(step):
+        if value_of(call.result) and not ended_in_error(step):
             found[argument_key(call)].append((step, call))
     return found
-
-
-_READ = 2_000
-_TOLD = re.compile(r"[^\W\d_]{4,}|\d+(?:[.,]\d+)*", re.ASCII)
-
-
-def _is_used(run: Run, call: ToolCall) -> bool:
-    told = _TOLD.findall(call.result.as_text()[:_READ]) if call.result else []
-    known = plain(f"{question_of(run)} {call.arguments.as_text() if call.arguments else ''}")
-    new = islice((word for word in dict.fromkeys(told) if plain(word) not in known), _WORDS)
-    return any(is_stated(word, sentence) for word in new for sentence in statements(run))
-
-
-_WORDS = 50

@@ -6,8 +6,10 @@ import re
 from collections import defaultdict
 from itertools import islice
 
-from sessions_app.core.judge.anomalies.reading.answer_words import REFUSAL, owns_up_in, plain
+from sessions_app.core.judge.anomalies.reading.answer_words import SAYS_NOTHING, answer_of, plain, question_of
+from sessions_app.core.judge.anomalies.reading.languages import is_in_english
 from sessions_app.core.judge.anomalies.reading.statements import is_stated, plain_values, statements
+from sessions_app.core.judge.anomalies.reading.words import stems_in
 from sessions_app.core.judge.reading import ended_in_error, object_of, own_tools, status_code
 from sessions_app.core.run import Run, Step, ToolCall
 from sessions_app.core.shared_values import once_each
@@ -16,29 +18,62 @@ _MOST = 50
 """Calls of one tool that a sentence is held against."""
 
 
-def is_told_of_batch(run: Run, step: Step, call: ToolCall, reason: str) -> bool:
-    """Two or more calls of the tool went well, this one was turned down, and a sentence of the answer names it, and
-    says that it failed or why, or names none of the others. What broke down is no answer to anybody."""
-    if (status_code(step) or 0) >= _SERVER or _BROKE_DOWN.search(f"{step.error.type if step.error else ''} {reason}"):
-        return False
+def is_told(run: Run, step: Step, call: ToolCall, reason: str, *, owned_up: list[str], is_alone: bool) -> bool:
+    """A sentence that names the call denies something or says why, or the answer names it apart from those that went
+    well, or gives the status; or a sentence that owns up to something is about it. Where it speaks another language
+    than the tools, that is taken for granted of the only failure."""
     naming = [sentence for sentence in statements(run) if _names(run, step, call, sentence)]
-    is_said = any(_owns_up(sentence) or _gives_reason(call, sentence, reason) for sentence in naming)
-    return len(_went_well(run, step, call)) > 1 and (is_said or is_set_apart(run, step, call))
+    is_named = any(_denies(sentence) or _gives_reason(run, call, sentence, reason) for sentence in naming)
+    if is_named or is_set_apart(run, step, call) or _gives_status(run, step, reason):
+        return True
+    about = stems_in(_apart(call.tool_name), _asked(call), reason)
+    is_foreign = is_alone and not is_in_english(run)
+    return any(is_foreign or not about.isdisjoint(stems_in(sentence)) for sentence in owned_up)
 
 
-_SERVER = 500
-_BROKE_DOWN = re.compile(
-    r"timed? ?out|connection|unreachable|unavailable|deadlock|overload|rate.?limit|too many requests"
-    r"|(?<![\w.,])(?:429|50[0-4])(?![\w.,]*\d)",
-    re.IGNORECASE,
-)
+def _denies(sentence: str) -> bool:
+    return SAYS_NOTHING.search(plain(sentence)) is not None
+
+
+def _apart(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name)
+
+
+def _asked(call: ToolCall) -> str:
+    return "" if call.arguments is None else call.arguments.as_text()[:_READ]
+
+
+_READ = 2_000
+
+
+def _gives_status(run: Run, step: Step, reason: str) -> bool:
+    """Or what the error says, or how many of a batch failed."""
+    said, status = plain(answer_of(run)), status_code(step)
+    numbers = [str(status)] if status is not None else re.findall(r"^\d+(?= )", reason)
+    is_quoted = bool(reason.strip()) and plain(reason).strip() in said
+    return is_quoted or any(re.search(rf"(?<![\d.,]){each}(?![\d.,]*\d)", said) for each in numbers)
+
+
+def _gives_reason(run: Run, call: ToolCall, sentence: str, reason: str) -> bool:
+    """At least two of the words of an error, or its only one; those of the call and of the question say nothing."""
+    words = stems_in(reason) - stems_in(_apart(call.tool_name), _asked(call), question_of(run))
+    return bool(words) and len(words & stems_in(sentence)) >= min(2, len(words))
 
 
 def is_set_apart(run: Run, step: Step, call: ToolCall) -> bool:
-    """Whether the answer names it in sentences that name none of two or more calls of its tool that went well."""
+    """Whether the answer names it in sentences that name none of two or more calls of its tool that went well, and
+    that say something else than those which name one of them."""
     apart = _of_none_that_went_well(run).get(call.tool_name, [])
     naming = [at for at, sentence in enumerate(statements(run)) if _names(run, step, call, sentence)]
-    return bool(apart and naming) and len(_went_well(run, step, call)) > 1 and all(apart[at] for at in naming)
+    if not apart or not naming or len(_went_well(run, step, call)) < 2 or not all(apart[at] for at in naming):
+        return False
+    shapes = {_shape(sentence) for sentence, is_apart in zip(statements(run), apart, strict=True) if not is_apart}
+    return any(_shape(statements(run)[at]) not in shapes for at in naming)
+
+
+def _shape(sentence: str) -> str:
+    """Without its values, which are mostly those that have a digit."""
+    return " ".join(re.sub(r"[\w.-]*\d[\w.,-]*", "", sentence).split())
 
 
 @once_each
@@ -61,21 +96,6 @@ def _first_that_went_well(run: Run) -> dict[str, list[tuple[Step, ToolCall]]]:
         tool: list(islice((pair for pair in pairs if not ended_in_error(pair[0])), _MOST))
         for tool, pairs in _calls_of(run).items()
     }
-
-
-def _owns_up(sentence: str) -> bool:
-    return owns_up_in(plain(sentence)) or REFUSAL.search(plain(sentence)) is not None
-
-
-def _gives_reason(call: ToolCall, sentence: str, reason: str) -> bool:
-    """At least two of the words of an error, or its only one; those of the call say nothing."""
-    own = plain(f"{call.tool_name} {'' if call.arguments is None else call.arguments.as_text()}")
-    words = {word[:_STEM] for word in _WORD.findall(plain(reason)) if word not in own}
-    return bool(words) and sum(word in plain(sentence) for word in words) >= min(2, len(words))
-
-
-_STEM = 6
-_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 def _names(run: Run, step: Step, call: ToolCall, sentence: str) -> bool:

@@ -16,16 +16,16 @@ from sessions_app.core.run import Run
 
 def error_words_in(output: Payload | None, rules: Rules) -> list[str]:
     text = plain(words_of(output))
-    return [word for word in rules.error_words if _begins_word(plain(word), text)]
+    return [word for word in rules.error_words if begins_word(plain(word), text)]
 
 
 def plain(text: str) -> str:
     return text.lower().replace("\u2019", "'").replace("\u02bc", "'")
 
 
-def _begins_word(word: str, text: str) -> bool:
+def begins_word(word: str, text: str) -> bool:
     """`errors` holds `error`, `terror` and `no errors` do not."""
-    return bool(word) and re.search(rf"(?<!\w)(?<!no )(?<!0 )(?<!without ){re.escape(word)}", text) is not None
+    return bool(word) and re.search(rf"(?<!\w)(?<!no )(?<!(?<!\d)0 )(?<!without ){re.escape(word)}", text) is not None
 
 
 def words_of(output: Payload | None) -> str:
@@ -57,7 +57,19 @@ def owns_up_in(text: str) -> bool:
     return _OWNING_UP.search(text) is not None
 
 
-REFUSAL = re.compile(r"(?<!\w)(?<!no )(?<!not )(?<!0 )(?<!none )(?:rejected|declined|denied|refused|turned down)(?!\w)")
+_APOLOGIES = re.compile(
+    r"(?<!\w)(?:sorry|unfortunately|apologi[sz]e|regret|leider|désolée?s?|malheureusement|lo siento)(?!\w)|申し訳|抱歉"
+)
+
+
+def without_apologies(text: str) -> str:
+    """What is said beside them, as they are made for a delay, too."""
+    return _APOLOGIES.sub("", plain(text))
+
+
+REFUSAL = re.compile(
+    r"(?<!\w)(?<!no )(?<!not )(?<!(?<!\d)0 )(?<!none )(?:rejected|declined|denied|refused|turned down)(?!\w)"
+)
 
 
 SAYS_NOTHING = re.compile(

@@ -43,9 +43,19 @@ _SCRIPTS = re.compile(r"[a-z\u00c0-\u024f\u1e00-\u1eff\u3040-\u30ff\u4e00-\u9fff
 def answers_in_a_known_language(run: Run) -> bool:
     """By its script, then by its commonest words; a text with none of them, such as a list of names, may be in any."""
     text = plain(words_of(run.output)[:_READ_LENGTH])
-    words = _WORD.findall(text)
-    letters = "".join(words)
+    letters = "".join(_WORD.findall(text))
     if 2 * len(_SCRIPTS.findall(letters)) < len(letters):
         return False
-    counts = Counter(name for word in words for name, common in _LANGUAGES.items() if word in common)
+    counts = _counts(text)
     return max(counts.values(), default=0) <= max((counts[name] for name in _READ), default=0)
+
+
+@once_each
+def is_in_english(run: Run) -> bool:
+    counts = _counts(plain(words_of(run.output)[:_READ_LENGTH]))
+    return bool(counts) and max(counts.values()) == counts["en"]
+
+
+def _counts(text: str) -> Counter[str]:
+    words = _WORD.findall(text)
+    return Counter(name for word in words for name, common in _LANGUAGES.items() if word in common)
