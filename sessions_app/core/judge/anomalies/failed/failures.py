@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 
 from sessions_app.core.judge.anomalies.failed.absences import is_made_later, tells_of_absence
@@ -17,6 +18,7 @@ from sessions_app.core.judge.reading import (
     is_number,
     object_of,
     own_tools,
+    seen_messages,
     status_code,
     text_of,
     value_of,
@@ -28,20 +30,20 @@ from sessions_app.core.shared_values import once_each, shared_values
 FAILED_COUNTS = ("failed", "failures", "failed_count", "rejected", "errors", "error_count")
 
 
-FAILED_STATES = frozenset({"error", "failed", "failure"})
-
-
 def told_failure(step: Step, call: ToolCall) -> str | None:
     """What an answer without an error says of a failure, in its own words where it has any."""
     told = value_of(call.result)
     if not isinstance(told, dict):
         return None
+    only = next(iter(told.values())) if len(told) == 1 else None
+    bare = next((each for each in (told, only) if isinstance(each, dict) and _is_bare_error(each)), None)
+    if bare is not None and not told.get("error"):
+        return ": ".join(str(item) for key, item in bare.items() if key.lower() in _ERROR_WORDS and item)
     if _failed_whole(told):
-        error = told.get("error")
-        words = (error, *(error.values() if isinstance(error, dict) else ()), told.get("message"), told.get("reason"))
+        errors = [item for key, item in told.items() if _ERRORS.fullmatch(key.lower())]
+        inner = [item for each in errors if isinstance(each, dict) for item in each.values()]
+        words = (*errors, *inner, told.get("message"), told.get("reason"))
         return next((word for word in words if isinstance(word, str) and word), "")
-    if _is_bare_error(told):
-        return ": ".join(str(item) for key, item in told.items() if key.lower() in _ERROR_WORDS and item)
     return failed_count(step, call)
 
 
@@ -51,18 +53,35 @@ def failed_count(step: Step, call: ToolCall) -> str | None:
     return next((f"{told[key]} {key.split('_')[0]}" for key in FAILED_COUNTS if _is_count(told.get(key))), None)
 
 
+_ERRORS = re.compile(
+    r"error|erreur|fehler|erro|errore|fout|fel|fejl|virhe|hata|błąd|blad|chyba|hiba|eroare|ошибка|エラー|错误|錯誤|오류"
+)
+_SUCCESS = re.compile(
+    r"ok|success|succès|succes|erfolg|erfolgreich|éxito|exito|sucesso|successo|sukces|成功", re.IGNORECASE
+)
+_STATES = re.compile(r"status|state|statut|estado|stato|stan|zustand|ステータス|状态|状態", re.IGNORECASE)
+_FAILED = re.compile(
+    rf"{_ERRORS.pattern}|failed|failure|échec|echec|fehlgeschlagen|gescheitert|fallid[oa]|falló|falhou|falha"
+    r"|fallit[oa]|mislukt|misslyckades|失敗|失败",
+    re.IGNORECASE,
+)
+
+
+def is_failed_state(state: str) -> bool:
+    return _FAILED.fullmatch(state) is not None
+
+
 def _failed_whole(told: JsonObject) -> bool:
-    state = told.get("status")
-    return (
-        told.get("ok") is False
-        or told.get("success") is False
-        or bool(told.get("error"))
-        or (isinstance(state, str) and state.lower() in FAILED_STATES)
+    return any(
+        (item is False and _SUCCESS.fullmatch(key))
+        or (item and _ERRORS.fullmatch(key.lower()))
+        or (isinstance(item, str) and _STATES.fullmatch(key) and is_failed_state(item))
+        for key, item in told.items()
     )
 
 
 _ERROR_CODES = frozenset({"code", "error_code", "errorcode", "status_code", "statuscode"})
-_ERROR_WORDS = frozenset({*_ERROR_CODES, "message", "error_message", "errormessage", "detail", "description"})
+_ERROR_WORDS = frozenset({*_ERROR_CODES, "message", "msg", "error_message", "errormessage", "detail", "description"})
 _BESIDE_ERRORS = frozenset({"status", "type", "title", "reason", "request_id", "requestid", "trace_id", "timestamp"})
 _OF_ERRORS = re.compile(
     r"(?<![a-z])(?:denied|forbidden|unauthori[sz]ed|unauthenticated|(?:not|no)[ _-]?found|no[ _-]such|invalid|errors?"
@@ -73,7 +92,7 @@ _OF_ERRORS = re.compile(
 
 def _is_bare_error(told: JsonObject) -> bool:
     """A code of an error, mostly with words for it, and nothing else that anybody could have asked for."""
-    said = {key.lower(): item for key, item in told.items()}
+    said = {key.lower(): item for key, item in told.items() if item is not None}
     if not said.keys() <= _ERROR_WORDS | _BESIDE_ERRORS:
         return False
     codes = [(key, item) for key, item in said.items() if key in _ERROR_CODES]
@@ -168,10 +187,21 @@ def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
                 (step, call)
             )
         elif call.outcome != "retried":
-            for arguments in (None, without_overrides(call)):
-                failed.pop((call.tool_name, arguments), None)
+            for key in ((call.tool_name, None), (call.tool_name, without_overrides(call))):
+                failed[key] = [pair for pair in failed.pop(key, ()) if stays_denied(run, *pair, step)]
     left = (pair for pairs in failed.values() for pair in pairs if not is_done_by_another(run, *pair))
     return sorted(left, key=lambda pair: pair[0].index)
+
+
+def stays_denied(run: Run, denied: Step, call: ToolCall, step: Step) -> bool:
+    """Whether somebody refused a call, and said nothing more before it was made again."""
+    turns = _turns_of_users(run) if call.outcome == "denied" else []
+    return call.outcome == "denied" and bisect_right(turns, denied.index) == bisect_right(turns, step.index)
+
+
+@once_each
+def _turns_of_users(run: Run) -> list[int]:
+    return [seen.step for seen in seen_messages(run) if seen.parts_of("user-prompt")]
 
 
 def _is_asked_again(step: Step, call: ToolCall) -> bool:

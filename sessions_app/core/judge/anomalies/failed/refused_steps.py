@@ -23,7 +23,11 @@ def came_to_nothing(step: Step, call: ToolCall) -> bool:
 
 _LINE = 300
 """Characters; more than that is a document."""
-_IS_ERROR = re.compile(r"(?:error|fatal|fatal error|exception)\s*:\s*\S", re.IGNORECASE)
+_IS_ERROR = re.compile(
+    r"(?:(?:fatal )?error|fatal|exception|erreur|fehler|erro|errore|fout|fel|fejl|błąd|ошибка|エラー|错误|錯誤|오류)"
+    r"(?: ?[45]\d\d)?\s*[::]\s*\S",
+    re.IGNORECASE,
+)
 _STATUS = re.compile(r"(?:HTTP(?:/[\d.]+)? )?([45]\d\d)[ :]+(\w[\w ]*)")
 _PHRASES = {str(status.value): status.phrase.lower() for status in HTTPStatus}
 

@@ -1,0 +1,126 @@
+"""What tools say in other languages and under other keys, each beside a case that says something else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
+from sessions_app.core.run import Run
+from tests.core.test_trouble_in_the_middle import call, conversation, told
+
+
+def warned(run: Run) -> list[tuple[str, int]]:
+    return [(each.code, each.steps[0]) for each in find_anomalies(run) if each.level == "warning"]
+
+
+# --- failures ----------------------------------------------------------------------------------
+
+
+def booked(result: Any, answer: str = "Alles ist gebucht.") -> Run:
+    calls = [call("buchen", {"ref": ref}, {"ref": ref, "stand": "gebucht"}) for ref in ("TP-439", "TP-440")]
+    return conversation("Buche alles.", [*calls, call("buchen", {"ref": "HT-9912"}, result)], answer)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"fehler": "System nicht erreichbar"},
+        {"erreur": {"code": 503, "message": "indisponible"}},
+        {"problema": {"code": 503, "message": "no disponible"}},
+        {"błąd": "niedostępny"},
+        {"エラー": "接続できません"},
+        {"错误": "系统不可用"},
+        {"code": 500, "msg": "系统不可用", "data": None},
+        {"exito": False, "motivo": "sin red"},
+        {"sucesso": False},
+        {"ref": "HT-9912", "statut": "échec"},
+        {"ref": "HT-9912", "estado": "fallido"},
+    ],
+)
+def test_a_failure_under_a_key_of_another_language_is_found(result: Any):
+    run = booked(result)
+
+    assert warned(run) == [("error_swallowed", 6)]
+    assert warned(booked(result, "Zwei sind gebucht, HT-9912 konnte ich leider nicht buchen.")) == []
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"fehler": None, "ref": "HT-9912"},
+        {"erreur": ""},
+        {"erfolg": True},
+        {"preis": {"code": 503, "message": "x", "stand": "gebucht"}},
+        {"preis": 450, "name": "Stuhl"},
+        {"estado": "creada"},
+        {"fehlerquote": 0.2},
+        {"msg": "gebucht", "code": 0},
+    ],
+)
+def test_an_answer_that_tells_of_no_failure_is_none(result: Any):
+    assert warned(booked(result)) == []
+    assert "failed" not in told(booked(result))
+
+
+# --- leave that was not given ------------------------------------------------------------------
+
+SENT = "The offer was approved and sent."
+
+
+def asked_leave(result: Any, answer: str = SENT, *, tool: str = "check_approval", of: int = 5583, **fields: Any) -> Run:
+    calls = [
+        call(tool, {"candidate": of, "salary": 118_000}, result, **fields),
+        call("send_letter", {"candidate": 5583}, {"letter": "L-1"}),
+    ]
+    return conversation("Send the offer once it is approved.", calls, answer)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        asked_leave({"approved": False}),
+        asked_leave({"candidate": 5583, "allowed": False, "reason": "above the band"}),
+        asked_leave({"valid": False}, "The offer is out.", tool="validate_offer"),
+        asked_leave({"decision": "reject"}),
+        asked_leave({"status": "denied"}, "The offer is out."),
+        asked_leave("NOT APPROVED: above the band"),
+        asked_leave("denied by the user", outcome="denied"),
+        asked_leave({"genehmigt": False}, "Das Angebot ist genehmigt und verschickt.", tool="freigabe_holen"),
+        asked_leave({"aprobado": False}, "La oferta fue aprobada: aprobado y enviada.", tool="consultar"),
+        asked_leave({"estado": "rechazado"}, "Enviada.", tool="pedir_approval"),
+    ],
+)
+def test_what_was_done_without_leave_is_found(run: Run):
+    assert ("refusal_unsaid", 2) in warned(run)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        asked_leave({"approved": True}),
+        asked_leave({"approved": False}, "It was not approved, so I wrote to the candidate."),
+        asked_leave({"approved": False}, "Approval was denied; I wrote to the candidate."),
+        asked_leave({"approved": False}, of=7),
+        asked_leave({"approved": False}, "It is pending.", tool="get_candidate"),
+        asked_leave({"in_stock": False}),
+        asked_leave({"status": "rejected"}, "She has her letter.", tool="get_application"),
+        asked_leave("Approved by Ana."),
+    ],
+)
+def test_leave_that_was_given_or_told_or_asked_for_another_is_in_order(run: Run):
+    assert "refusal_unsaid" not in [code for code, _ in warned(run)]
+
+
+def test_a_call_that_somebody_denied_is_not_healed_by_making_it_again():
+    calls = [
+        call("send_letter", {"candidate": 5583}, "The user said no.", outcome="denied"),
+        call("send_letter", {"candidate": 5583}, {"letter": "L-1"}),
+    ]
+    run = conversation("Send it.", calls, "The letter is out.")
+
+    assert warned(run) == [("override_unsaid", 2)]
+    assert "step 2 failed" in told(run)
+    assert "retry" not in told(run)
+    assert warned(conversation("Send it.", calls, "You had declined it first; it is out now.")) == []
