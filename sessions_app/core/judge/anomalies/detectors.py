@@ -27,6 +27,7 @@ from sessions_app.core.judge.anomalies.failed.nothing_found import (
     answers_without_a_source,
     empty_result_retried,
     empty_results_gone_past,
+    one_empty_among_many,
 )
 from sessions_app.core.judge.anomalies.failed.overrides import overridden
 from sessions_app.core.judge.anomalies.failed.refusals import refusals_gone_past, unfinished_gone_past
@@ -116,6 +117,7 @@ DETECTORS: tuple[Detector, ...] = (
     older_than_others,
     sub_agents_gone_past,
     empty_results_gone_past,
+    one_empty_among_many,
     answers_without_a_source,
     unread_pages,
     sums_contradicted,
@@ -150,7 +152,8 @@ RULES: dict[str, str] = {
     "no_answer": "The run ended without an answer.",
     "empty_result_retried": "A call that found nothing was repeated with the same arguments, without a wait, "
     "and found nothing again.",
-    "empty_result_unsaid": "A call found nothing, but the answer mentions what it searched for without saying so.",
+    "empty_result_unsaid": "A call found nothing, but the answer mentions what it searched for without saying so, "
+    "or counts it among those that all told something.",
     "answer_cut": "A model's answer was cut off at its token limit and used as if it were complete.",
     "refusal_unsaid": "A tool refused, but the answer claims success.",
     "unfinished_unsaid": "A tool last reported that it had not finished, but the answer says that it is done.",

@@ -14,6 +14,7 @@ from sessions_app.core.judge.anomalies.reading.answer_words import (
     owns_up,
     plain,
     question_of,
+    says_all,
 )
 from sessions_app.core.judge.anomalies.reading.denials import denials_in, is_denied
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
@@ -76,10 +77,6 @@ def _tools_by_number(run: Run) -> dict[float, set[str]]:
     return found
 
 
-_ALL = re.compile(
-    r"(?<!\w)(?<!at )(?:all|every|each|entire|whole|alle[nrms]?|tou(?:s|tes)|tod[oa]s)(?!\w)"
-    r"(?! (?:good|fine|set|right|well|done))"
-)
 _SOME = re.compile(
     r"(?<!\w)(?:first|top|latest|newest|last|recent|pages?|more|at least|some|sample|up to|truncat\w*|only"
     r"|out of)(?!\w)"
@@ -89,7 +86,7 @@ _SOME = re.compile(
 def _of_all(run: Run) -> str:
     """The sentences that speak of all of something, and not of a choice."""
     answer = plain(answer_of(run))
-    found = (each for each in SENTENCE.split(answer) if _ALL.search(each) and not _SOME.search(each))
+    found = (each for each in SENTENCE.split(answer) if says_all(each) and not _SOME.search(each))
     return "\n".join(found)
 
 

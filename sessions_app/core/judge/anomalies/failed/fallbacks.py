@@ -22,18 +22,18 @@ _ACTS = re.compile(
 
 def is_done_by_another(run: Run, step: Step, call: ToolCall) -> bool:
     """Of a kind, as `weather_b` for `weather_a`: later, with the same arguments, and it told something."""
-    if not object_of(call.arguments) or _acts(step, call):
+    if not object_of(call.arguments) or acts(step, call):
         return False
     others = _went_well(run).get(argument_key(call), [])
     start = bisect_right(others, step.index, key=lambda each: each[0].index)
     later = (each for each in others[start : start + _MOST] if each[1].tool_name != call.tool_name)
-    return any(not _acts(*other) and _is_of_a_kind((step, call), other) for other in later)
+    return any(not acts(*other) and _is_of_a_kind((step, call), other) for other in later)
 
 
 _MOST = 5
 
 
-def _acts(step: Step, call: ToolCall) -> bool:
+def acts(step: Step, call: ToolCall) -> bool:
     return step.extra.get("tool_kind") == "write" or _ACTS.match(call.tool_name) is not None
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Level, Rules
-from sessions_app.core.judge.anomalies.reading.answer_words import SAYS_NOTHING, SENTENCE, answer_of, is_named, owns_up
+from sessions_app.core.judge.anomalies.reading.answer_words import (
+    SAYS_NOTHING,
+    SENTENCE,
+    answer_of,
+    is_named,
+    owns_up,
+    owns_up_in,
+    says_all,
+)
+from sessions_app.core.judge.anomalies.reading.languages import is_in_english
+from sessions_app.core.judge.anomalies.reading.statements import counts_in, is_stated, plain_values, statements
 from sessions_app.core.judge.anomalies.reading.waits import waited_between
+from sessions_app.core.judge.anomalies.reading.words import stems_in
 from sessions_app.core.judge.reading import (
     argument_key,
     ended_in_error,
@@ -17,6 +28,7 @@ from sessions_app.core.judge.reading import (
     has_answer,
     join_words,
     leaves,
+    object_of,
     own_tools,
     seen_messages,
     text_of,
@@ -71,6 +83,77 @@ def empty_results_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     for step, name in named_though_not_found(run, empty):
         message = f"{step.name} found nothing, but the answer mentions {name} without saying so"
         yield Anomaly(code="empty_result_unsaid", message=message, steps=(step.index,))
+
+
+def one_empty_among_many(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A tool told something each time but once, and that call was not made again. A note where the answer does not
+    speak of all of them, or of this one."""
+    if not has_answer(run):
+        return
+    for step, call, calls in _only_empty_ones(run):
+        names = [item for item in plain_values(object_of(call.arguments)).values() if item not in _shared(calls)]
+        naming = [each for each in statements(run) if any(is_stated(name, each) for name in names)]
+        if any(SAYS_NOTHING.search(each.lower()) or owns_up_in(each.lower()) for each in naming):
+            continue
+        counts = {count for each in statements(run) for count in counts_in(each)}
+        is_counted = len(calls) in counts and len(calls) - 1 not in counts
+        is_named = any(len(str(name)) > 1 for name in names) and bool(naming)
+        level: Level = "warning" if is_counted or is_named or _speaks_of_all(run, call) else "info"
+        named = f" for {names[0]}" if names else ""
+        message = f"{step.name} answered nothing{named}, unlike the other {len(calls) - 1} calls"
+        message += "; the answer does not say so"
+        yield Anomaly(code="empty_result_unsaid", message=message, steps=(step.index,), level=level)
+
+
+_MANY = 4
+
+
+def _speaks_of_all(run: Run, call: ToolCall) -> bool:
+    about = stems_in(call.tool_name.replace("_", " "), *object_of(call.arguments))
+    found = (stems_in(sentence) for sentence in statements(run) if says_all(sentence))
+    return any(not is_in_english(run) or not about.isdisjoint(stems) for stems in found)
+
+
+def _only_empty_ones(run: Run) -> Iterator[tuple[Step, ToolCall, Made]]:
+    """Of texts and records, as a list may well be empty; not of commands, whose arguments are not alike."""
+    made: dict[str, dict[bytes, tuple[Step, ToolCall]]] = defaultdict(dict)
+    for step, call in own_tools(run):
+        made[call.tool_name][argument_key(call)] = step, call
+    for calls in (list(each.values()) for each in made.values() if len(each) >= _MANY):
+        blank = [pair for pair in calls if _is_blank(pair[1]) and not ended_in_error(pair[0])]
+        if len(blank) != 1 or any(call.result is None or _lists(call) for _, call in calls):
+            continue
+        forms = Counter(_form(call) for _, call in calls)
+        if 2 * forms[_form(blank[0][1])] > len(calls):
+            yield *blank[0], calls
+
+
+def _is_blank(call: ToolCall) -> bool:
+    """No text, or a record whose texts are all empty but for those of the call."""
+    told, asked = value_of(call.result), {str(item) for _, item in leaves(value_of(call.arguments))}
+    if isinstance(told, dict):
+        return not any(item not in (None, "") and str(item) not in asked for item in told.values())
+    return told is None or (isinstance(told, str) and not told.strip())
+
+
+def _lists(call: ToolCall) -> bool:
+    told = value_of(call.result)
+    return isinstance(told, list) or any(isinstance(item, list) for item in object_of(call.result).values())
+
+
+def _form(call: ToolCall) -> str:
+    """Of its arguments: `clause 4` is like `clause 12`."""
+    named = plain_values(object_of(call.arguments))
+    return " ".join(f"{key} {_LETTERS.sub('a', _DIGIT.sub('0', str(named[key])))}" for key in sorted(named))
+
+
+_LETTERS, _DIGIT = re.compile(r"[^\W\d_]+"), re.compile(r"[0-9]+")
+
+
+def _shared(calls: Made) -> set[JsonValue]:
+    """Values that more than one of them has."""
+    often = Counter(item for _, call in calls for item in plain_values(object_of(call.arguments)).values())
+    return {item for item, times in often.items() if times > 1}
 
 
 _NAMED = 50

@@ -78,6 +78,17 @@ SAYS_NOTHING = re.compile(
 )
 
 
+_ALL = re.compile(
+    r"(?<!\w)(?<!at )(?:all|every|each|entire|whole|alle[nrms]?|tou(?:s|tes)|tod[oa]s)(?!\w)"
+    r"(?! (?:good|fine|set|right|well|done))|全(?!然)|所有"
+)
+
+
+def says_all(text: str) -> bool:
+    """Whether it speaks of all of something."""
+    return _ALL.search(plain(text)) is not None
+
+
 ANSWER = 20_000
 """Characters; longer ones are documents, and each name is looked for in all of it."""
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")

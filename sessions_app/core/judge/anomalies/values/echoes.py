@@ -6,16 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.failed.failures import has_failed
+from sessions_app.core.judge.anomalies.failed.fallbacks import acts
 from sessions_app.core.judge.anomalies.reading.answer_words import SAYS_NOTHING, owns_up, plain, question_of
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
 from sessions_app.core.judge.anomalies.reading.statements import is_stated, plain_values, statements
 from sessions_app.core.judge.anomalies.reading.told_states import is_unfinished, told_states
 from sessions_app.core.judge.anomalies.values.sums import made_of
-from sessions_app.core.judge.reading import has_answer, is_number, leaves, object_of, own_tools, value_of
+from sessions_app.core.judge.reading import as_object, has_answer, is_number, leaves, object_of, own_tools, value_of
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, Step, ToolCall
 from sessions_app.core.shared_values import once_each
@@ -44,16 +44,23 @@ class _Echo:
 def _echoes(run: Run) -> list[_Echo]:
     found: list[_Echo] = []
     for step, call in own_tools(run):
-        asked, told = plain_values(object_of(call.arguments)), _record(object_of(call.result))
+        asked, told = plain_values(object_of(call.arguments)), _record(value_of(call.result))
         names = [] if not told or has_failed(step) else [key for key in asked if _is_plain(told.get(key))]
         found += (_Echo(step, call, key, asked[key], told[key]) for key in names)
     return found
 
 
-def _record(told: JsonObject) -> JsonObject:
-    """The answer, or the one record that it wraps."""
-    only = next(iter(told.values())) if len(told) == 1 else None
-    return only if isinstance(only, dict) else told
+def _record(told: JsonValue) -> JsonObject:
+    """The answer, or the one record that it wraps or lists, with what stands in it: `order: {id}` is `order_id`."""
+    while isinstance(told, dict | list) and len(told) == 1:
+        only = next(iter(told.values())) if isinstance(told, dict) else told[0]
+        name = next(iter(told)).removesuffix("s") if isinstance(told, dict) else ""
+        if not isinstance(only, dict | list):
+            break
+        told = {f"{name}_{key}": item for key, item in only.items()} | only if isinstance(only, dict) else only
+    record = as_object(told)
+    inner = ((name, key, each) for name, item in record.items() for key, each in as_object(item).items())
+    return {key if key.startswith(name) else f"{name}_{key}": each for name, key, each in inner} | record
 
 
 def _is_plain(item: JsonValue) -> bool:
@@ -106,10 +113,11 @@ _ANOTHER = re.compile(
 
 
 def _gives_what_is_named(each: _Echo) -> bool:
-    return looks_up(each.step, each.call) and not _ANOTHER.search(each.step.name.lower())
+    is_read = looks_up(each.step, each.call) or not acts(each.step, each.call)
+    return is_read and not _ANOTHER.search(each.step.name.lower())
 
 
-_ID = re.compile(r"[^\W\d_]+[\w-]*\d[\w-]*")
+_ID = re.compile(r"[^\W\d_]+[\w-]*\d[\w-]*|[\w.+-]+@[\w.-]+")
 _ID_KEY = re.compile(r"(?:^|_)id$|\wId$")
 
 
@@ -119,7 +127,7 @@ def _is_of_other(each: _Echo) -> bool:
     if isinstance(each.asked, int) and isinstance(each.told, int):
         is_id = _ID_KEY.search(each.key) is not None
     else:
-        is_id = _ID.fullmatch(asked) is not None and _form(asked) == _form(told)
+        is_id = _ID.fullmatch(asked) is not None and (_form(asked) == _form(told) or ("@" in asked and "@" in told))
     return is_id and each.call.result is not None and not is_stated(asked, each.call.result.as_text())
 
 
@@ -135,8 +143,11 @@ def _is_used(run: Run, each: _Echo, told: Counter[str]) -> bool:
     asked = f"{question_of(run)}\n{run.instructions or ''}"
     if is_stated(str(each.told), f"{used}\n{asked}"):
         return False
-    own = (item for _, item in leaves(value_of(each.call.result)) if told[str(item)] == 1 and _says_something(item))
-    return any(is_stated(item, used) and not is_stated(item, asked) for item in islice(own, _LEAVES))
+    own = [pair for pair in leaves(value_of(each.call.result)) if told[str(pair[1])] == 1][:_LEAVES]
+    arguments = {pair for payload in later for pair in leaves(value_of(payload))}
+    if any(_is_passed_on(pair, arguments) and not is_stated(pair[1], asked) for pair in own):
+        return True
+    return any(_says_something(item) and is_stated(item, used) and not is_stated(item, asked) for _, item in own)
 
 
 _READ = 100_000
@@ -145,8 +156,16 @@ _LEAVES = 50
 _SHORT = 3
 
 
+def _is_passed_on(told: tuple[str | None, JsonValue], arguments: set[tuple[str | None, JsonValue]]) -> bool:
+    """As an argument, where it is no number that any other may be by chance."""
+    item = told[1]
+    if isinstance(item, int):
+        return told in arguments and not isinstance(item, bool)
+    return item not in (None, "") and any(item == other for _, other in arguments)
+
+
 def _says_something(item: JsonValue) -> bool:
-    return len(str(item)) > _SHORT if isinstance(item, str) else is_number(item) and item > 9
+    return len(str(item)) > _SHORT if isinstance(item, str) else is_number(item) and (item > 9 or item != int(item))
 
 
 # --- less than was asked for -------------------------------------------------------------------
