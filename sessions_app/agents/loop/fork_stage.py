@@ -87,6 +87,10 @@ class ForkStage:
         self._look = look
         self._given = {"source": "unknown"}
 
+    def is_recorded(self, planned: PlannedAnswer | None) -> bool:
+        """Whether the request that is about to be made is the recorded one, whoever it goes to."""
+        return self._transcript.is_recorded(planned, *self._look())
+
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         ask, stop = self._asked(planned)
         stopped = self._stops.reach(stop)

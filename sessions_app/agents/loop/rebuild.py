@@ -25,6 +25,7 @@ from sessions_app.agents.loop.native_tools import is_tool_search, native_tools
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
+from sessions_app.core.fork.plan import NewPrompt
 from sessions_app.core.history import messages, nodes
 from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -49,8 +50,8 @@ class Start:
     system_prompts: tuple[str, ...] = ()
     dynamic_prompts: tuple[tuple[str, str], ...] = ()
     """Behind those: the name of the function that made each, and what it said."""
-    instructions: str | None = None
-    """In place of the recorded ones."""
+    instructions: NewPrompt | None = None
+    """From some request on in place of the recorded ones."""
     usage: RunUsage | None = None
     """What was used up before, as limits count it."""
 
@@ -63,7 +64,7 @@ def rebuild_agent(
         model,
         name=plan.run.agent.name,
         output_type=_output_type(plan),
-        instructions=_instructions(plan, model) if start.instructions is None else [start.instructions],
+        instructions=_instructions(plan, model) if start.instructions is None else [_new(model, start.instructions)],
         system_prompt=start.system_prompts,
         model_settings=_settings(model),
         retries={"tools": budgets.default, "output": budgets.of_output},
@@ -219,6 +220,14 @@ def _following(
 ) -> Callable[[RunContext[None]], str | None]:
     def instructions(ctx: RunContext[None]) -> str | None:
         return read(model.nearest)
+
+    return instructions
+
+
+def _new(model: ReplayModel, prompt: NewPrompt) -> Callable[[RunContext[None]], str | None]:
+    def instructions(ctx: RunContext[None]) -> str | None:
+        is_new = model.cursor >= prompt.since and not prompt.is_system_prompt
+        return prompt.text if is_new else _whole_instructions(model.nearest)
 
     return instructions
 

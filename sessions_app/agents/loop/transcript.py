@@ -263,7 +263,7 @@ class Transcript:
         made = [at for at in range(len(recorded)) if at not in places]
         missing = sorted(set(range(len(there))) - set(places.values()))
         rewriting = Rewriting(made=tuple(made), cut=len(missing))
-        self._checked = None  # what agreed before says nothing of the messages that are there now
+        self.check_anew()
         if rewriting != Rewriting() and (told or is_past_known):
             self.rewritten[planned.step] = rewriting
         other = None if told is None else next((at for at in made if at not in told.made), None)
@@ -278,6 +278,10 @@ class Transcript:
             return False
         return True
 
+    def check_anew(self) -> None:
+        """What agreed before says nothing of the messages that are there now."""
+        self._checked = None
+
     def diverged(self, step: int | None, mismatch: Mismatch) -> None:
         if self.divergence is None:
             self.divergence = Divergence(
@@ -290,7 +294,7 @@ class Transcript:
         """Dumps only what is new: comparing object identities is cheap, writing histories is not."""
         same = self._same(rebuilt)
         if self.watches_changes and self._checked is not None and same < min(len(self._seen), self._checked.length):
-            self._checked = None  # what agreed before says nothing of the messages that are there now
+            self.check_anew()
         del self._seen[same:], self._chain[same:], self._marks[same:]
         if self.watches_changes:
             self._marks.extend(map(_mark, rebuilt[same:]))

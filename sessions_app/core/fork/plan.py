@@ -1,7 +1,8 @@
 """Where a fork begins: the history that it goes on from, and what of the recording lies before and after it.
 
-The past is not run again. The loop is started with the recorded messages up to the fork's step: those that end in the
-request of a model step, or those that end in the answer whose tool calls are open.
+What lies before is given again as it was recorded. Where that does not lead to the fork's step, the loop is started
+with the recorded messages up to there: those that end in the request of a model step, or in the answer whose calls are
+open.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.fork.changes import NewDecision, NewInstructions, NewMessage, NewModel
+from sessions_app.core.fork.instructions import Instructions, carried_instructions
 from sessions_app.core.fork.lint import lint_history
 from sessions_app.core.fork.order import Order
 from sessions_app.core.history import History, extend, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.new_tools import are_new_tools_told
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, make_plan
 from sessions_app.core.run import Run, main_steps
 
@@ -24,6 +25,17 @@ Edit = Callable[[JsonValue], JsonValue]
 
 class CannotFork(ReplayProductError):
     """A run cannot go on from this step; the text says why."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewPrompt:
+    """Other instructions than the recorded ones."""
+
+    text: str
+    since: int
+    """How many requests lie before the first that has them."""
+    is_system_prompt: bool
+    """Whether they stand in a message of the history, where the recorded ones do."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,8 +52,8 @@ class ForkPlan:
     """The same as it was recorded."""
     kept: int
     """Steps up to this index are as recorded."""
-    instructions: str | None
-    """Other instructions, from here on; None leaves them."""
+    instructions: NewPrompt | None
+    """None leaves them."""
     model: str | None
 
     @property
@@ -56,6 +68,21 @@ class ForkPlan:
     def begins_with_calls(self) -> bool:
         """Whether it goes on from a recorded answer, as it was recorded, and not from a request."""
         return self.is_unedited and self._ends_with == "response"
+
+    @property
+    def asking(self) -> Payload:
+        """The answer whose calls are open where it begins, as it was given: a later request may tell it otherwise."""
+        given = self.replay.answers[self.cursor - 1].response if self.cursor else None
+        return given or self.history.message
+
+    @property
+    def begins_with_request(self) -> bool:
+        return bool(self._ends_with == "request")
+
+    @property
+    def asks_as_recorded(self) -> bool:
+        """Whether its first request is the recorded one, but for the model and its settings."""
+        return self.is_unedited and self.instructions is None
 
     @property
     def _ends_with(self) -> JsonValue:
@@ -75,24 +102,30 @@ def plan_fork(run: Run, order: Order) -> ForkPlan:
         raise CannotFork("The recording holds no model answers.")
     cursor = sum(answer.step < at for answer in plan.answers)
     asks_first = not _is_continued(run) if cursor == 0 else not _has_open_calls(run, plan, cursor, at)
-    settings_from = cursor
-    if cursor > 0 and not asks_first and _gives_again(plan, cursor, order):
-        cursor, asks_first = cursor - 1, True
     recorded, kept = _from_request(plan, cursor) if asks_first else _from_calls(plan, cursor)
     model = next((c for c in order.changes if isinstance(c, NewModel)), NewModel())
-    instructions = next((c.value for c in order.changes if isinstance(c, NewInstructions)), None)
-    history = _instructed(_edited(recorded, order, plan, cursor, asks_first), instructions)
     return ForkPlan(
         replay=replace(
-            plan, answers=_with_settings(plan.answers, settings_from, model.settings), decisions=_decisions(run, order)
+            plan, answers=_with_settings(plan.answers, cursor, model.settings), decisions=_decisions(run, order)
         ),
         cursor=cursor,
-        history=history,
+        history=_edited(recorded, order, plan, cursor, asks_first),
         recorded=recorded,
         kept=kept,
-        instructions=instructions,
+        instructions=_instructions(plan, cursor, order),
         model=model.model,
     )
+
+
+def _instructions(plan: ReplayPlan, cursor: int, order: Order) -> NewPrompt | None:
+    """None where all requests from here on have these already."""
+    wanted = next((c.value for c in order.changes if isinstance(c, NewInstructions)), None)
+    known, asked = Instructions(), [answer.history for answer in plan.answers[cursor:] or plan.answers[-1:]]
+    if wanted is None or all(each is not None and known.of(each) == wanted for each in asked):
+        return None
+    is_carried = asked[0] is None or carried_instructions(asked[0].message.value) is not None
+    is_system_prompt = not is_carried and asked[0] is not None and known.of(asked[0]) is not None
+    return NewPrompt(text=wanted, since=cursor, is_system_prompt=is_system_prompt)
 
 
 def _decisions(run: Run, order: Order) -> dict[str, str | None]:
@@ -109,25 +142,6 @@ def _has_open_calls(run: Run, plan: ReplayPlan, cursor: int, at: int) -> bool:
     if between:
         return at <= between[-1]
     return cursor == len(plan.answers) and _asks_for_calls(answer)
-
-
-def _gives_again(plan: ReplayPlan, cursor: int, order: Order) -> bool:
-    """Whether the answer whose calls are open is given again, as its request is the recorded one: what the loop does
-    with it depends on how it came, or on what was offered with it."""
-    changes_requests = any(isinstance(change, NewInstructions | NewModel) for change in order.changes)
-    is_streamed = plan.run.agent.entry_point == "run_stream"
-    return not changes_requests and (is_streamed or _hit_a_limit(plan, cursor) or _are_new_tools_told(plan, cursor))
-
-
-def _hit_a_limit(plan: ReplayPlan, cursor: int) -> bool:
-    """Whether a limit may have ended the run at this answer, before its calls."""
-    return cursor == len(plan.answers) and plan.run.error is not None and bool(plan.run.agent.usage_limits)
-
-
-def _are_new_tools_told(plan: ReplayPlan, cursor: int) -> bool:
-    """In the request behind the calls."""
-    offered = [[tool["name"] for tool in answer.tools] for answer in plan.answers[cursor - 1 : cursor + 1]]
-    return offered[0] != offered[-1] and are_new_tools_told(plan.run)
 
 
 def _asks_for_calls(answer: PlannedAnswer) -> bool:
@@ -210,29 +224,6 @@ def _with_text(message: JsonValue, text: str) -> JsonValue:
             return {**message, "parts": parts}
     kind = "text" if message.get("kind") == "response" else "user-prompt"
     return {**message, "parts": [{"part_kind": kind, "content": text}, *parts]}
-
-
-def _instructed(history: History, instructions: str | None) -> History:
-    """A system prompt stands in the first request, instructions in the newest."""
-    if instructions is None:
-        return history
-    listed = messages(history)
-    places = [index for index, message in enumerate(listed) if _system_parts(message.value)]
-    edits: dict[int, Edit] = {places[0]: lambda message: _with_system(message, instructions)} if places else {}
-    if listed[-1].value.get("kind") == "request" and not places:
-        edits[len(listed) - 1] = lambda message: {**message, "instructions": instructions}
-    return _replaced(history, edits)
-
-
-def _system_parts(message: JsonValue) -> list[int]:
-    parts = message.get("parts") or []
-    return [index for index, part in enumerate(parts) if part.get("part_kind") == "system-prompt"]
-
-
-def _with_system(message: JsonValue, text: str) -> JsonValue:
-    places, parts = _system_parts(message), list(message["parts"])
-    parts[places[0]] = {**parts[places[0]], "content": text}
-    return {**message, "parts": [part for index, part in enumerate(parts) if index not in places[1:]]}
 
 
 def _replaced(history: History, edits: dict[int, Edit]) -> History:

@@ -47,8 +47,8 @@ def forked_run(plan: ForkPlan, order: Order, seen: Observations, *, run_id: str)
         status=_status(seen),
         output=spelled_as(parent.output, seen.output),
         error=seen.error,
-        model=plan.model or parent.model,
-        instructions=plan.instructions or parent.instructions,
+        model=plan.model if plan.model and seen.requests else parent.model,
+        instructions=plan.instructions.text if plan.instructions and seen.requests else parent.instructions,
         duration_ms=None,
         steps=steps,
         final=builder.final,
@@ -94,7 +94,7 @@ class _Builder:
 
     def steps(self) -> Iterator[Step]:
         if not self._asks_first():
-            yield from self._tool_steps(self._plan.history.message, parent=self._plan.kept or None)
+            yield from self._tool_steps(self._plan.asking, parent=self._plan.kept or None)
         elif not self._plan.kept:
             yield from self._steps_of_waiting_calls()
         for request in self._seen.requests:
