@@ -1010,6 +1010,26 @@ def test_a_tool_that_ran_in_a_calls_place_is_the_one_of_the_decision():
     assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
 
 
+def test_a_tool_that_ends_the_run_with_what_it_returned_leaves_no_answer_out():
+    from langchain_core.tools import tool
+
+    @tool(return_direct=True)
+    def receipt(order_id: str) -> str:
+        """Write the receipt of an order."""
+        return f"Receipt of {order_id}"
+
+    run = only(
+        asks(("receipt", {"order_id": "ORD-1"})),
+        work=lambda url: graphs.shop(url, (receipt,)).invoke(graphs.asked(ASKED)),
+    )
+
+    (reason,) = assert_promise_kept(encode_native(run)).reasons
+    assert (reason.code, reason.step) == ("ended_by_tools", 3)
+    cut = json.loads(encode_native(run)) | {"output": "Thank you."}
+    (reason,) = assert_promise_kept(json.dumps(cut).encode()).reasons
+    assert (reason.code, reason.step) == ("model_answer_missing", 3)
+
+
 def test_an_answer_that_middleware_words_otherwise_is_named_and_replays():
     from langchain.agents.middleware import wrap_model_call
 

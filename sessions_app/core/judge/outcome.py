@@ -173,7 +173,17 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
     if broken is not None:
         message = f"The run ended without making the call of {step_name(broken)}, whose arguments are not valid JSON."
         return reason_at_end(run, "call_not_made", f"{message} {_ASKS_AGAIN}")
+    direct = next((step for step, tool in asked_last(run) if _is_output(run, tool)), None)
+    if direct is not None:
+        message = f"The run ended with what {step_name(direct)} returned, as `return_direct` has it."
+        return reason_at_end(run, "ended_by_tools", f"{message} {_ASKS_AGAIN}")
     return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
+
+
+def _is_output(run: Run, call: ToolCall) -> bool:
+    """Where a graph ends behind a tool, what the tool gave is its output."""
+    is_graph, told = run.agent.framework in GRAPHS, call.result
+    return is_graph and run.output is not None and told is not None and run.output.as_text() == told.as_text()
 
 
 def _is_broken(run: Run, step: Step) -> bool:
