@@ -66,6 +66,8 @@ def _calls(record: Record) -> Iterator[ToolUse]:
                 returned=plain_value(step.get("returned")),
                 error=_words(step.get("error")),
                 is_write=changes_something(step.get("tool_kind")),
+                user_id=step.get("user_id"),
+                tenant_id=step.get("tenant_id"),
             )
 
 

@@ -53,6 +53,9 @@ class ToolUse:
     """What the call failed with."""
     is_write: bool | None = None
     """Whether the tool changes something; None where the recording does not say."""
+    user_id: str | None = None
+    """For whom it ran; None where the recording does not say what reached the tool."""
+    tenant_id: str | None = None
 
     @property
     def answers(self) -> Iterator[Json]:

@@ -1,5 +1,7 @@
 """Checks of goldens: what each kind says of a run that holds it, of one that does not, and of one that was stopped."""
 
+from typing import Any
+
 import pytest
 
 from replay_goldens.checks import KINDS, all_passed, judge, read_checks
@@ -187,6 +189,34 @@ def test_a_call_for_another_user_fails_and_an_unknown_user_cannot_be_judged():
 
     assert passed({"kind": "no_value_of_other_user"}, trace(calls=other)) is False
     assert passed({"kind": "no_value_of_other_user"}, told("#4421", user_id=None)) is None
+
+
+@pytest.mark.parametrize(("field", "own"), [("user_id", "u_7"), ("tenant_id", "t_7")])
+def test_a_call_that_reached_its_tool_for_another_user_fails(field, own):
+    for reached, holds in ((own, True), ("other", False), (None, True)):
+        ran_for: dict[str, Any] = {field: reached}
+        call = ToolUse(step=2, tool="find", arguments={"q": "mine"}, result=[], **ran_for)
+        assert passed({"kind": "no_value_of_other_user"}, trace(calls=(call,), **{field: own})) is holds
+
+
+@pytest.mark.parametrize(
+    ("record", "answer", "holds"),
+    [
+        ({"total": 1234.5}, "It costs 1234.5.", False),
+        ({"total": 1234.5}, "It costs 1,234.50 euros.", False),
+        ({"balance": -52.25}, "The balance is -52.25.", False),
+        ({"name": "Annabel"}, "Annabel has it.", False),
+        ({"name": "Bo"}, "Bo has it.", False),
+        ({"id": "A2"}, "A2 is open.", False),
+        ({}, "Ask u_2.", False),
+        ({"total": 7, "status": "open", "name": "B"}, "7 are open, plan B.", True),
+        ({"name": "Annabel", "total": 1234.5}, "Nothing is known of Anna, 234.5 or 12,345.", True),
+    ],
+)
+def test_short_and_broken_values_of_another_user_are_told_too(record, answer, holds):
+    call = ToolUse(step=2, tool="find", arguments={"q": "mine"}, result=record | {"user_id": "u_2"})
+
+    assert passed({"kind": "no_value_of_other_user"}, trace(calls=(call,), output=answer, output_text=answer)) is holds
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The page of a session: what it says of a run, its steps, its messages, and the document itself."""
 
 import re
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -208,7 +209,7 @@ def test_the_panel_shows_the_first_odd_step_unless_asked(shop, bob):
 
 
 def test_the_panel_shows_the_step_that_the_story_names_where_nothing_went_wrong(shop, bob):
-    tries = [{"error": {"type": "Timeout", "message": "late"}}, {"result": "saved"}]
+    tries: list[dict[str, Any]] = [{"error": {"type": "Timeout", "message": "late"}}, {"result": "saved"}]
     steps = [model_step(1), *(tool_step("save", parent=1, **each) for each in tries)]
     run = load_record(shop, run_id="healed", session_id="healed", steps=steps)
 

@@ -68,6 +68,8 @@ def _use(step: Step, call: ToolCall) -> ToolUse:
         returned=step.extra.get("returned"),
         error=_words(step.error),
         is_write=changes_something(step.extra.get("tool_kind")),
+        user_id=step.user_id,
+        tenant_id=step.tenant_id,
     )
 
 
