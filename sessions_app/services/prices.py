@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib.metadata import version
@@ -11,6 +12,8 @@ from importlib.metadata import version
 class ListPrice:
     """US dollars for a million tokens, and who says so."""
 
+    model: str
+    """Whose price it is: a dated version costs what its model does."""
     input_price: Decimal
     output_price: Decimal
     source: str
@@ -21,6 +24,13 @@ class ListPrice:
 
 def list_price(model: str) -> ListPrice | None:
     """From the data that comes with `genai-prices`; None where it knows the model not, or no one price of it."""
+    return _listed(model) or (_listed(undated) if (undated := _DATED.sub("", model)) != model else None)
+
+
+_DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+
+
+def _listed(model: str) -> ListPrice | None:
     from genai_prices import data_snapshot  # takes a second, and is needed here alone
 
     try:
@@ -33,6 +43,7 @@ def list_price(model: str) -> ListPrice | None:
     if amounts[0] is None or amounts[1] is None:
         return None
     return ListPrice(
+        model=model,
         input_price=amounts[0],
         output_price=amounts[1],
         source=f"genai-prices {version('genai-prices')}",

@@ -25,6 +25,9 @@ from sessions_app.templatetags.recorded import visible
 from sessions_app.web.access import project_page
 from sessions_app.web.errors.views import forbidden
 
+SHOWN = 20
+"""Models without a price that the page lists."""
+
 
 class PriceForm(forms.Form):
     """One row; the same model and day again is written over."""
@@ -53,7 +56,8 @@ def prices(request: HttpRequest, project: Project) -> HttpResponse:
         "section": "settings",
         "settings_page": "prices",
         "prices": (listed := prices_of(project)),
-        "unpriced": _unpriced(project, listed),
+        "unpriced": (unpriced := [(*each, list_price(each[0])) for each in _unpriced(project, listed)[:SHOWN]]),
+        "with_list_price": [model for model, _, found in unpriced if found],
         "is_admin": is_admin,
         "errors": form.errors,
         "typed": request.POST if form.is_bound else _offered(request.GET.get("model", "")[:200]),
@@ -93,7 +97,8 @@ def take_list_price(request: HttpRequest, project: Project) -> HttpResponse:
         amounts = {"input_price": listed.input_price, "output_price": listed.output_price}
         ModelPrice.objects.update_or_create(project=project, model=model, since=None, defaults=amounts)
     messages.info(request, _taken(found))
-    return redirect(f"{reverse('costs', args=[project.slug])}?{request.GET.urlencode()}".rstrip("?"))
+    page = "prices" if request.POST.get("to") == "prices" else "costs"
+    return redirect(f"{reverse(page, args=[project.slug])}?{request.GET.urlencode()}".rstrip("?"))
 
 
 def _taken(found: dict[str, ListPrice]) -> str:
