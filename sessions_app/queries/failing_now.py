@@ -1,4 +1,4 @@
-"""What fails now: runs that failed alike, whichever agent they are of, and what grew most first."""
+"""What fails now: runs that failed alike, whichever agent they are of, and what grew first."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Failure:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailingNow:
     failures: list[Failure]
-    """What grew most in the last 24 hours first, then what else happened in them, then what failed last; at most
-    `SHOWN`."""
+    """What grew in the last 24 hours first, failed runs above anomalies, then what else happened in them, then what
+    failed last; at most `SHOWN`."""
     total: int
     fresh: int
     """How many of all are new or rising."""
@@ -114,15 +114,17 @@ def _alike(rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         if row["newest"] in newest:
-            found.setdefault(signs_in(newest[row["newest"]]), []).append(row)
+            run = newest[row["newest"]]
+            found.setdefault(signs_in(run), []).append(row | {"has_failed": run.status == "error"})
     return list(found.values())
 
 
-def _place(rows: Sequence[dict[str, Any]]) -> tuple[int, bool, float]:
-    """What happened today stands above what did not, also where it shrank."""
-    growth = _growth(rows)
+def _place(rows: Sequence[dict[str, Any]]) -> tuple[bool, bool, int, bool, float]:
+    """Of what grew, runs that failed stand above runs with an anomaly; what happened today stands above what did not,
+    also where it shrank."""
+    growth = max(_growth(rows), 0)
     is_of_today = any(row["today"] for row in rows)
-    return -max(growth, 0), not is_of_today, -rows[0]["last_at"].timestamp()
+    return not growth, not rows[0]["has_failed"], -growth, not is_of_today, -rows[0]["last_at"].timestamp()
 
 
 def _growth(rows: Sequence[dict[str, Any]]) -> int:

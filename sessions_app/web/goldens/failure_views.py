@@ -74,7 +74,7 @@ def failures(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     table = _table(project, groups)
     context = table | {
         "project": project,
-        "section": "goldens",
+        "section": "now",
         "asked": asked,
         "sorts": {name: asked.period.address(**replace(asked, sort=name).more) for name in ORDERS},
         "sort": asked.sort,

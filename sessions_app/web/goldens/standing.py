@@ -67,10 +67,10 @@ class Standing:
     @property
     def _failing(self) -> str:
         """What never ran is none of those that could have failed."""
-        alone = "" if self.tells_of_code else f" on {_recordings(self.fails)} alone"
+        failed = "failed" if self.tells_of_code else f"fail{'s' if self.fails == 1 else ''} on the recording itself"
         if never := self._of("never"):
-            return f"{_goldens(self.fails)} failed{alone}, {never} not run yet."
-        return f"{self.fails} of {_goldens(self.total)} failed{alone}."
+            return f"{_goldens(self.fails)} {failed}, {never} not run yet."
+        return f"{self.fails} of {_goldens(self.total)} {failed}."
 
     @property
     def _is_about_passes(self) -> bool:
