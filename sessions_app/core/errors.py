@@ -41,6 +41,8 @@ class QueryError(ReplayProductError):
         self.message = message
         self.part = part
         self.instead = instead
+        self.others: tuple[QueryError, ...] = ()
+        """Of the same query, what else cannot be understood."""
 
 
 class NotReplayable(ReplayProductError):

@@ -116,12 +116,20 @@ def parse_query(text: str) -> Query:
     parts = [part for part in _split(text) if part != "AND"]
     if len(parts) > MAX_PARTS:
         raise QueryError(f"A query can have at most {MAX_PARTS} parts.", part=parts[MAX_PARTS])
-    terms, words = [], []
+    terms: list[Term] = []
+    words: list[str] = []
+    wrong: list[QueryError] = []
     for part in parts:
-        if (term := _term(part)) is not None:
-            terms.append(term)
-        else:
-            words.append(_word(part))
+        try:
+            if (term := _term(part)) is not None:
+                terms.append(term)
+            else:
+                words.append(_word(part))
+        except QueryError as error:
+            wrong.append(error)
+    if wrong:
+        wrong[0].others = tuple(wrong[1:])
+        raise wrong[0]
     return Query(terms=tuple(terms), phrases=_phrases(words, parts), parts=tuple(parts))
 
 
@@ -198,7 +206,9 @@ def _choice(key: str, text: str, part: str) -> str:
     wanted = text.lower().replace("-", "_")
     if wanted in CHOICES[key]:
         return wanted
-    raise QueryError(f"{key} is one of {', '.join(CHOICES[key])}.", part=part)
+    near = get_close_matches(wanted, CHOICES[key], n=1) or [each for each in CHOICES[key] if each == "error"]
+    instead = part.replace(text, near[0]) if near else ""
+    raise QueryError(f"{key} is one of {', '.join(CHOICES[key])}.", part=part, instead=instead)
 
 
 def _compared(key: str, text: str, part: str) -> NumberValue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -189,9 +190,18 @@ def blocked(address: ListAddress, error: QueryError) -> dict[str, Any]:
         before, part, after = "", error.part, ""
     else:
         before, part, after = text.partition(error.part) if error.part else (text, "", "")
-    told = {"error": error.message, "before": before, "part": part, "after": after}
-    meant = f"{before}{error.instead}{after}"
-    return told | ({"instead": {"text": meant, "href": str(address.top.but(q=meant))}} if error.instead else {})
+    told = {"error": error.message, "before": before, "part": part, "after": after, "others": error.others}
+    meant = _meant(text, (error, *error.others))
+    return told | ({"instead": {"text": meant, "href": str(address.top.but(q=meant))}} if meant else {})
+
+
+def _meant(text: str, wrong: Sequence[QueryError]) -> str:
+    """The query with each wrong part as it may have been meant, or without it; empty where nothing is known of any."""
+    if not any(error.instead for error in wrong):
+        return ""
+    for error in wrong:
+        text = text.replace(error.part, error.instead, 1)
+    return " ".join(text.split())
 
 
 @require_GET
