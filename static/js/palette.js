@@ -1,5 +1,5 @@
 // Under the top box: a search for what is typed, what can be done on this page, pages, sessions, saved queries, tags, help. The first row is chosen:
-// an action of the page whose name begins with the very words that are typed stands before the search.
+// an action of the page whose name begins with the very words that are typed, or what is called by these words alone, stands before the search.
 import { isOffered, use } from "./keys.js";
 
 const box = document.querySelector(".bar-find input[role=combobox]");
@@ -127,7 +127,8 @@ const FEW = 6;
 
 function rankOf(option, asked) {
   const words = wordsIn(option.words);
-  if (option.act && asked.length && asked.every((part, at) => words[at] === part)) return -2;
+  const begins = asked.length && asked.every((part, at) => words[at] === part);
+  if (begins && (option.act || words.length === asked.length)) return -2;
   return asked.reduce((sum, part) => sum + rank(words, part), 0);
 }
 

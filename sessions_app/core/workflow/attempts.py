@@ -98,6 +98,8 @@ def _outcome(attempt: Attempt) -> str:
 
 def _fork_outcome(attempt: Attempt) -> str:
     if attempt.met is None:
+        if attempt.verdict == "unknown_from_step":
+            return "waits for an answer"
         return "finished" if attempt.verdict in ("diverged", "reproduced") else "did not finish"
     ended = f"{'ended' if attempt.met else 'did not end'} as expected"
     return f"{with_source(ended, attempt.unproven_source)}: {attempt.expectation}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sessions_app.core.judge.reading import count
+from sessions_app.core.judge.story import ODD_AT
 from sessions_app.core.run import Run, Step, answered, counted_steps, fixtures, main_model_calls
 from sessions_app.core.workflow.attempts import (
     SAYS_NOTHING,
@@ -133,6 +134,11 @@ def _with_next(steps: tuple[WorkflowStep, ...], answer: bool | None) -> tuple[Wo
 # --- what was recorded -------------------------------------------------------------------------
 
 
+def _without_the_evidence(facts: Facts) -> str:
+    """The story, but for where the first anomaly is, which a link below says."""
+    return " · ".join(part for part in facts.story.split(" · ") if not (facts.odd and part.startswith(ODD_AT)))
+
+
 def _gather(facts: Facts, answer: bool | None) -> WorkflowStep:
     run = facts.run
     ends = {"no input": run.input is None, "no answer and no error": run.output is None and run.error is None}
@@ -141,7 +147,7 @@ def _gather(facts: Facts, answer: bool | None) -> WorkflowStep:
         number=1,
         title="Gather evidence",
         state=state,
-        words=facts.story if state == "done" else "This run is still being received.",
+        words=_without_the_evidence(facts) if state == "done" else "This run is still being received.",
         missing=tuple(words for words, is_missing in ends.items() if is_missing),
         evidence=_odd(facts),
         action="session",

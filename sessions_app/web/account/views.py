@@ -10,11 +10,14 @@ from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from sessions_app.models import Project
+from sessions_app.queries.access import NoSuchProject, project_for
 from sessions_app.services.sign_ins import end_sign_ins, own_sign_ins
 from sessions_app.web.access import signed_in
 from sessions_app.web.clock import known_zone
@@ -88,12 +91,24 @@ def me(request: HttpRequest) -> HttpResponse:
         "zones": sorted(available_timezones()),
         "zone_error": f"There is no time zone {zone!r}. Use a name such as Europe/Berlin." if zone else "",
         "sign_ins": own_sign_ins(request.user, request.session.session_key),
+        "project": (project := _project_in(request)),
+        "section": "settings" if project else "",
     }
     return render(request, "account/me.html", facts, status=422 if zone else 200)
 
 
+def _project_in(request: HttpRequest) -> Project | None:
+    """The one whose settings led here."""
+    try:
+        return project_for(request.user, request.GET.get("in", ""))  # type: ignore[arg-type]  # signed in
+    except NoSuchProject:
+        return None
+
+
 def _remembered(request: HttpRequest, zone: str) -> HttpResponse:
-    response, theme = redirect("me"), request.POST.get("theme", "")
+    project = _project_in(request)
+    address = f"{reverse('me')}?in={project.slug}" if project else reverse("me")
+    response, theme = redirect(address), request.POST.get("theme", "")
     remember(response, "theme", theme if theme in THEMES else "system")
     remember(response, "keys", "on" if request.POST.get("keys") else "off")
     remember(response, "clock", "mine" if request.POST.get("clock") == "mine" else "utc")

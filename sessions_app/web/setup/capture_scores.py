@@ -31,24 +31,24 @@ def capture_scores(project: Project) -> dict[str, Any]:
     """`runs`, the `lines` of the kit with the `percent` captured and `partly`, with what the newest of these holds, and
     the cheapest `fixes`. One query."""
     newest = Run.objects.filter(project=project, origin="recorded").order_by("-pk")
-    kits: list[Any] = list(newest.values_list("kit", flat=True)[:SAMPLE])
+    kits: list[Any] = list(newest.values_list("run_id", "kit")[:SAMPLE])
     lines: dict[str, dict[str, Any]] = {}
-    for kit in kits:
+    for run_id, kit in kits:
         for line in kit.get("lines", []):
-            _count(lines, line)
+            _count(lines, line, run_id)
     for entry in lines.values():
         entry["percent"] = 100 * entry["captured"] // len(kits)
         entry["partly"] = 100 * entry["partial"] // len(kits)
     return {"runs": len(kits), "lines": list(lines.values()), "fixes": _cheapest(lines)}
 
 
-def _count(lines: dict[str, dict[str, Any]], line: dict[str, Any]) -> None:
-    fresh = {"title": line["title"], "captured": 0, "partial": 0, "partly_why": "", "line": line}
+def _count(lines: dict[str, dict[str, Any]], line: dict[str, Any], run_id: str) -> None:
+    fresh = {"title": line["title"], "captured": 0, "partial": 0, "partly_why": "", "partly_in": "", "line": line}
     entry = lines.setdefault(line["key"], fresh)
     entry["captured"] += line["status"] == "captured"
     entry["partial"] += line["status"] == "partial"
-    if line["status"] == "partial":
-        entry["partly_why"] = entry["partly_why"] or line["detail"]
+    if line["status"] == "partial" and not entry["partly_why"]:
+        entry |= {"partly_why": line["detail"], "partly_in": run_id}
     if line["status"] != "captured":
         entry["line"] = line
 

@@ -121,8 +121,8 @@ def _context(project: Project, place: RunPlace, facts: Facts) -> dict[str, Any]:
 def _answer(reproduces: bool | None, decided_by: Attempt | None) -> str:
     if reproduces is None or decided_by is None:
         return "Not reproduced yet."
-    words = "It reproduces" if reproduces else "It does not reproduce"
-    return f"{words}: {outcome_words(decided_by)}."
+    told = outcome_words(decided_by)
+    return f"{told[:1].upper()}{told[1:]}." if reproduces else f"It does not reproduce: {told}."
 
 
 def _step(project: Project, place: RunPlace, step: WorkflowStep, found: Workflow) -> ShownStep:
