@@ -12,6 +12,8 @@ from sessions_app.models import Run, Session
 
 MOST = 8
 """Runs of the agent that ended well."""
+ASKED_OTHERWISE = 3
+"""Of these where none was asked alike."""
 FAILED_ALIKE = 3
 SESSIONS = 300
 """The newest of the project, among which runs are looked for."""
@@ -47,8 +49,9 @@ class Comparable:
 def comparable_runs(run: Run) -> list[Comparable]:
     """Two queries; those asked the same first, and of those equally alike one without an anomaly and the newest."""
     ended_well = sorted(_ended_well(run), key=lambda other: (-_likeness(run, other), bool(other.anomalies)))
-    found = [(other, _question(run, other), True) for other in ended_well[:MOST]]
-    found += [(alike, "failed the same way, replayable", False) for alike in _replayable(failed_alike(run))]
+    alike = [other for other in ended_well if _likeness(run, other) >= LIKENESS]
+    found = [(other, _question(run, other), True) for other in alike[:MOST] or ended_well[:ASKED_OTHERWISE]]
+    found += [(other, "failed the same way, replayable", False) for other in _replayable(failed_alike(run))]
     return [
         Comparable(run=other, why=why, differences=differences(run, other), is_good=is_good)
         for other, why, is_good in found

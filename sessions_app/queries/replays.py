@@ -108,6 +108,11 @@ def took_ms(replay: Replay) -> float | None:
     return (replay.finished_at - replay.claimed_at).total_seconds() * 1000
 
 
+def place_in_queue(replay: Replay) -> int:
+    """Among those of its project, from 1."""
+    return replays_of(replay.project).filter(state=ReplayState.QUEUED, pk__lt=replay.pk).count() + 1
+
+
 def queue_of(project: Project) -> Queue:
     """Two queries. Only the counts of this project are told; whether workers are busy is not secret."""
     is_queued = Q(state=ReplayState.QUEUED)

@@ -1,6 +1,7 @@
 """Keys, live parts and accessibility, in Chromium."""
 
 import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect

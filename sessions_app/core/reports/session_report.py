@@ -51,6 +51,12 @@ class ReplayedRun:
         return self.state if self.facts is None else verdict_in_words(self.facts)
 
     @property
+    def same_steps(self) -> int:
+        """Of a replay in part: how many steps came out as recorded."""
+        proof = self.facts.proof if self.facts is not None and self.verdict == "partial" else None
+        return proof.same_steps if proof is not None else 0
+
+    @property
     def reason(self) -> str:
         """Why it is not reproduced, beside its state; empty while it is open, or where the state says all."""
         if self.facts is None or self.verdict in ("reproduced", "cancelled"):
