@@ -301,6 +301,20 @@ def test_a_prompt_that_only_the_wire_holds_is_judged(server: Provider):
     assert reasons_of(record) == [("http_contradicted", 4)]
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(("old", "new"), [("base64,YWJj", "base64,eHl6"), ('"detail":"low"', '"detail":"high"')])
+def test_another_image_that_went_out_is_judged(protocol: str, old: str, new: str, server: Provider):
+    server.will_answer(says("A cat."))
+    model = PROTOCOLS[protocol]("gpt-4o", provider=OpenAIProvider(openai_client=server.client))
+    picture = BinaryContent(data=b"abc", media_type="image/png", vendor_metadata={"detail": "low"})
+    record: Record = json.loads(recorded(Play(Agent(model), ["What is this?", picture]), http=True)[0])
+    assert reasons_of(record) == []
+
+    replaced("request_body", old, new)(record["steps"][0]["http"])
+
+    assert reasons_of(record) == [("http_contradicted", 1)]
+
+
 def test_an_earlier_answer_that_only_the_wire_tells_so_is_judged(server: Provider):
     record = record_of(server)
 

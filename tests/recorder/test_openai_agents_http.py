@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel
+from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner
 from openai import AsyncOpenAI
 
 from tests.recorder.local_server import Answer, LocalServer, local_server
 from tests.recorder.openai_playing import WAYS, Record, lookup, one_record, steps_of
-from tests.recorder.replaying import verdict_of
+from tests.recorder.replaying import assert_promise_kept, verdict_of
 
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 CALL = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": '{"order": "A"}'}}
@@ -239,3 +239,21 @@ def test_streamed_responses_are_recorded_and_reproduced(server: LocalServer):
 
     assert_is_the_lookup(record)
     assert "first_token_at" in record["steps"][2]
+
+
+@pytest.mark.parametrize(("detail", "found"), [("low", []), ("high", [("items_contradicted", 2)])])
+def test_the_detail_of_an_image_is_that_of_the_first_request(detail: str, found: Any, server: LocalServer):
+    server.answer(RESPONSES, answer(response(MESSAGE)))
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
+    asked: Any = [{"role": "user", "content": [{"type": "input_text", "text": "Whose?"}, image]}]
+
+    async def play() -> None:
+        async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key="sk-secret") as client:
+            asking = Agent("Support", model=OpenAIResponsesModel("gpt-4o", client))
+            await Runner.run(asking, asked)
+
+    record = one_record(play, http=True)
+    record["input_items"][0]["content"][1]["detail"] = detail
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+    assert [(reason.code, reason.step) for reason in judged.reasons] == found

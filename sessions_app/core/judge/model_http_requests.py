@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.model_http_offers import offered_otherwise
-from sessions_app.core.judge.reading import SeenMessage, leaves, seen_message
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.judge.reading import SeenMessage, as_object, leaves, objects_in, seen_message
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import HttpExchange, ModelCall
-from sessions_app.core.spans.provider_messages.wire import WireRequest, wire_request
+from sessions_app.core.spans.provider_messages.wire import WireImage, WireRequest, wire_request
 
 _NOT_WHOLE = ("request_body_cut", "request_body_left_out")
 _OF_ANSWERS = frozenset({"text", "thinking", "tool-call"})
@@ -36,9 +36,37 @@ def asked_otherwise(call: ModelCall, http: HttpExchange) -> str | None:
         return "sends another prompt than the request of the step"
     if any(line not in sent for line in _lines([*_instructions(requests), *_answers(requests[-1])])):
         return "sends other instructions, or another answer of a tool, than the request of the step"
+    if _has_other_images(requests, wire):
+        return "sends another image, or one in another detail, than the request of the step"
     if _said_otherwise(_messages(call), wire):
         return "tells an earlier answer, or a thought, otherwise than the request of the step"
     return offered_otherwise(call, wire)
+
+
+def _has_other_images(requests: list[SeenMessage], wire: WireRequest) -> bool:
+    """One by one, where both have as many. Libraries load what is behind a link, and some keep no detail."""
+    said = [image for part in _parts(requests, "user-prompt") for image in _images(part.get("content"))]
+    pairs = zip(said, wire.images, strict=True) if len(said) == len(wire.images) else ()
+    return any(_is_another_image(one, other) for one, other in pairs)
+
+
+def _images(content: JsonValue) -> Iterator[WireImage]:
+    for each in objects_in(content):
+        kind, detail = each.get("kind"), as_object(each.get("vendor_metadata")).get("detail")
+        data = f"data:{each.get('media_type')};base64,{each.get('data')}"
+        if kind == "image-url" or (kind == "binary" and data.startswith("data:image/")):
+            yield WireImage(url=str(each.get("url")) if kind == "image-url" else data, detail=detail)
+
+
+def _is_another_image(said: WireImage, sent: WireImage) -> bool:
+    is_loaded = sent.url.startswith("data:") and not said.url.startswith("data:")
+    return (said.url != sent.url and not is_loaded) or said.detail not in (None, sent.detail)
+
+
+def details_sent(body: Payload | None) -> list[JsonValue]:
+    """How closely a model is to look at each image of its user."""
+    wire = None if body is None else wire_request(body)
+    return [] if wire is None else [image.detail or "auto" for image in wire.images]
 
 
 def _said_otherwise(messages: list[SeenMessage], wire: WireRequest) -> bool:

@@ -13,6 +13,7 @@ from sessions_app.core.compare.strict import same_json
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.values import read_value
 from sessions_app.core.history import nodes
+from sessions_app.core.judge.model_http_requests import details_sent
 from sessions_app.core.judge.openai_loop import rewritten_requests
 from sessions_app.core.judge.reading import (
     main_models,
@@ -31,7 +32,7 @@ from sessions_app.core.run import Run, ToolCall
 
 def copy_gaps(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and is_openai_agents(run):
-        yield from islice(_other_input(run), 1)
+        yield from islice(chain(_other_input(run), _other_detail(run)), 1)
         yield from islice(chain(_other_items(run), _other_number(run)), 1)
         yield from islice(_other_returns(run), 1)
         yield from islice(_other_guardrails(run), 1)
@@ -52,6 +53,18 @@ def _other_input(run: Run) -> Iterator[Reason]:
             yield reason_at_end(run, "items_contradicted", message)
     if isinstance(items, list) and _lacks_input(run, items):
         yield reason_at_end(run, "items_contradicted", "The run's input_items lack something that its input holds.")
+
+
+def _other_detail(run: Run) -> Iterator[Reason]:
+    """How closely a model is to look at an image stands in these items, and in the recorded HTTP of the first request,
+    behind those of its session; the messages leave it out."""
+    items = run.extra.get("input_items")
+    step = main_models(run)[0][0] if main_models(run) else None
+    body = step.http.request_body if step is not None and step.http is not None else None
+    said, sent = (details_sent(each) for each in (Payload.of_json({"input": items}), body))
+    if said and sent and said != sent[-len(said) :]:
+        message = "The run's input_items show an image in another detail than its first request."
+        yield reason_at_end(run, "items_contradicted", message)
 
 
 def _lacks_input(run: Run, items: list[JsonValue]) -> bool:

@@ -23,7 +23,7 @@ from sessions_app.core.spans.reading import (
     ToolDefinition,
 )
 
-Part = TypeVar("Part", CallPart, ResultPart, ThinkingPart)
+Part = TypeVar("Part", CallPart, OtherPart, ResultPart, ThinkingPart)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +54,16 @@ class WireAnswer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class WireImage:
+    """An image that a model is shown."""
+
+    url: str
+    """A link, which may hold the image itself."""
+    detail: JsonValue
+    """How closely the model is to look; None where it is left to the provider."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WireRequest:
     """What a model was told."""
 
@@ -61,6 +71,8 @@ class WireRequest:
     """Texts of the user."""
     others: tuple[str, ...]
     """Texts of the system, and those that tools gave."""
+    images: tuple[WireImage, ...]
+    """Of the user, where the protocol tells them as links."""
     answers: tuple[str, ...]
     """What earlier answers said and thought."""
     is_continued: bool
@@ -117,6 +129,7 @@ def wire_request(body: Payload) -> WireRequest | None:
     return WireRequest(
         prompts=tuple(text for message in users for text in _texts_of(message)),
         others=(*instructions, *(text for message in others for text in _texts_of(message))),
+        images=tuple(filter(None, map(_image, _parts_of(users, OtherPart)))),
         answers=tuple(part.text for message in answers for part in message.parts if isinstance(part, _WORDS)),
         is_continued=any(value.get(name) for name in ("previous_response_id", "conversation")),
         calls=tuple(_call(part) for part in _parts_of(found.messages, CallPart) if not part.is_builtin),
@@ -136,6 +149,15 @@ def _call(part: CallPart) -> WireCall:
 
 def _parts_of(messages: Iterable[ChatMessage], kind: type[Part]) -> Iterator[Part]:
     return (part for message in messages for part in message.parts if isinstance(part, kind))
+
+
+def _image(part: OtherPart) -> WireImage | None:
+    """As OpenAI's protocols tell it: in an object of its own, or flat."""
+    said = part.value if isinstance(part.value, dict) else {}
+    inner = said.get("image_url")
+    found: JsonObject = inner if isinstance(inner, dict) else {"url": inner, "detail": said.get("detail")}
+    url = found.get("url")
+    return WireImage(url=url, detail=found.get("detail")) if isinstance(url, str) else None
 
 
 def _texts_of(message: ChatMessage) -> Iterator[str]:
