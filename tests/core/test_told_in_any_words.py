@@ -230,3 +230,55 @@ def test_a_small_value_of_another_record_is_found(run: Run):
 )
 def test_a_record_that_was_asked_for_or_not_used_is_in_order(run: Run):
     assert "other_record" not in [code for code, _ in warned(run)]
+
+
+# --- a part of a list --------------------------------------------------------------------------
+
+PARCELS = [{"nr": f"PL44{n}"} for n in range(100, 150)]
+
+
+def parcels(
+    beside: Any, answer: str = "W listopadzie opóźnionych było 50 przesyłek.", *more: Any, rows: Any = PARCELS
+) -> Run:
+    calls = [call("szukaj", {"od": "2026-11-01", "kursor": ""}, {"przesylki": rows} | beside)]
+    calls += [call("szukaj", {"od": "2026-11-01"} | asked, {"przesylki": rows} | told_of) for asked, told_of in more]
+    return conversation("Ile przesyłek było opóźnionych?", calls, answer)
+
+
+TOKEN = {"zwrocono": 50, "wszystkich": 1284, "nastepny_kursor": "eyJ"}
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        parcels(TOKEN),
+        parcels({"zwrocono": 50, "wszystkich": 1284}),
+        parcels({"total": 1284}),
+        parcels({"meta": {"total": 1284}}, "Es waren 50 Sendungen."),
+        parcels({"page": 1, "pages": 26}, "There were 50."),
+        parcels({"links": {"next": "https://a.example/?page=2"}}, "Eran 50 envíos."),
+        parcels({"@odata.nextLink": "https://a.example/?$skip=50"}, "50件でした。"),
+        parcels({"suivant": "p002", "total": 4867}, "Il y en avait 50."),
+        parcels({"weiter": "x"}, "Es waren 50 Sendungen."),
+    ],
+)
+def test_a_part_that_is_counted_as_all_is_found_whatever_the_keys_are(run: Run):
+    assert warned(run) == [("page_unread", 2)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        parcels(TOKEN, "Jest ich 1284; przeczytałem 50."),
+        parcels(TOKEN, "W listopadzie było ich dużo."),
+        parcels(TOKEN, "Razem 100.", ({"kursor": "eyJ"}, {"zwrocono": 50, "wszystkich": 100, "nastepny_kursor": None})),
+        parcels({"strona": 1, "total": 100}, "Razem 50.", ({"strona": 2}, {"strona": 2, "total": 100})),
+        parcels({"zwrocono": 50, "wszystkich": 50}),
+        parcels({"nastepny_kursor": ""}),
+        parcels({"page": 26, "pages": 26}),
+        parcels({"next": "2026-12-01"}, "There were 50."),
+        parcels({"total": 1284}, "You bought 50 things.", rows=[{"price": 25} for _ in range(50)]),
+    ],
+)
+def test_a_list_that_is_whole_or_read_on_or_told_as_a_part_is_in_order(run: Run):
+    assert "page_unread" not in [code for code, _ in warned(run)]

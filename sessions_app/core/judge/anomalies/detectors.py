@@ -77,7 +77,6 @@ _OF_WORDS = frozenset(
         "warning_unsaid",
         "sub_agent_unsaid",
         "no_source",
-        "page_unread",
         "done_twice",
         "override_unsaid",
         "acted_too_soon",

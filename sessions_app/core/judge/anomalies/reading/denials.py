@@ -23,6 +23,7 @@ _MOST = 20
 """Sentences, as each is held against each call."""
 
 
+@once_each
 def denials_in(run: Run) -> list[str]:
     """The sentences of an answer that deny something; none where it says that it speaks of a part."""
     answer = plain(answer_of(run))
