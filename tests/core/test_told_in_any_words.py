@@ -282,3 +282,66 @@ def test_a_part_that_is_counted_as_all_is_found_whatever_the_keys_are(run: Run):
 )
 def test_a_list_that_is_whole_or_read_on_or_told_as_a_part_is_in_order(run: Run):
     assert "page_unread" not in [code for code, _ in warned(run)]
+
+
+# --- a tool's own total ------------------------------------------------------------------------
+
+LINES = [(12, 34.9), (8, 112.5), (40, 4.75)]  # 1508.80
+
+
+def ordered(
+    total: float = 1598.8,
+    *,
+    key: str = "total",
+    lines: Any = None,
+    paid: Any = None,
+    answer: str = "Hecho.",
+    **beside: Any,
+) -> Run:
+    rows = [{"sku": f"S-{n}", "cantidad": n, "precio": p, "importe": round(n * p, 2)} for n, p in LINES]
+    told_of = {"orden": "OC-1", "lineas": rows if lines is None else lines, key: total, **beside}
+    paying = call("solicitar_pago", {"orden": "OC-1", "importe": total if paid is None else paid}, {"id": "PG-1"})
+    return conversation("Pide lo que falta.", [call("crear_orden", {"tienda": 14}, told_of), paying], answer)
+
+
+def amounts(*numbers: float, **fields: Any) -> list[dict[str, Any]]:
+    return [{"concepto": f"G-{at}", "importe": number, **fields} for at, number in enumerate(numbers, start=1)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        ordered(),
+        ordered(key="gesamt", moneda="EUR"),
+        ordered(15_088.0, key="合計"),
+        ordered(616.0, lines=amounts(120.5, 88.0, 45.25, 310.0, 97.25)),
+        ordered(560, key="sum", lines=amounts(100, 250, 300)),
+        ordered(paid=0, answer="La orden es de 1.598,80 EUR."),
+        ordered(lines=[{"qty": n, "price": p} for n, p in LINES]),
+        ordered(620.5, lines=[row | {"tipo": "viaje"} for row in amounts(120.5, 88.0, 45.25, 310.0, 97.25)]),
+    ],
+)
+def test_a_total_of_a_tool_that_its_own_lines_do_not_make_is_found(run: Run):
+    assert warned(run)[:1] == [("other_total", 2)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        ordered(1508.8),
+        ordered(1508.79),
+        ordered(descuento=10.0),
+        ordered(1810.56),
+        ordered(1357.92),
+        ordered(3, key="total"),
+        ordered(paid=1, answer="Hecho."),
+        ordered(page=1),
+        ordered(key="limite"),
+        ordered(key="open_total"),
+        ordered(208.5, lines=[*amounts(120.5, 88.0, estado="abierta"), *amounts(45.0, estado="pagada")]),
+        ordered(300.0, lines=[*amounts(100, 150, divisa="EUR"), *amounts(45, divisa="USD")]),
+        ordered(90, lines=[{"lat": 1.5, "lon": 2.5, "alt": 30.0}, {"lat": 1.0, "lon": 3.0, "alt": 31.0}]),
+    ],
+)
+def test_a_total_that_something_beside_the_lines_explains_is_in_order(run: Run):
+    assert "other_total" not in [code for code, _ in warned(run)]

@@ -36,7 +36,11 @@ from sessions_app.core.judge.anomalies.failed.told_warnings import warnings_gone
 from sessions_app.core.judge.anomalies.failed.too_soon import acted_too_soon
 from sessions_app.core.judge.anomalies.reading.languages import answers_in_a_known_language
 from sessions_app.core.judge.anomalies.values.echoes import done_in_part, other_records
-from sessions_app.core.judge.anomalies.values.listed_totals import totals_of_calls, totals_of_the_answer
+from sessions_app.core.judge.anomalies.values.listed_totals import (
+    totals_of_calls,
+    totals_of_the_answer,
+    totals_of_tools,
+)
 from sessions_app.core.judge.anomalies.values.old_data import older_than_others
 from sessions_app.core.judge.anomalies.values.one_of_many import one_of_many
 from sessions_app.core.judge.anomalies.values.other_counts import other_counts
@@ -122,6 +126,7 @@ DETECTORS: tuple[Detector, ...] = (
     sums_contradicted,
     total_contradicted,
     totals_of_calls,
+    totals_of_tools,
     totals_of_the_answer,
     cut_off_json,
     acted_on_unnamed,
@@ -192,7 +197,8 @@ RULES: dict[str, str] = {
     "but the answer treats it as complete or says that there is none.",
     "other_sum": "A call used a different sum from the one that a tool had returned, "
     "or from what the amounts it covers add up to.",
-    "other_total": "The total in the answer is not the sum of the items it lists; "
+    "other_total": "The total in the answer, or one that a tool returned and that was used, "
+    "is not the sum of the items listed with it; "
     "a note if it is not the sum of the lines that a tool returned.",
     "unnamed_id": "A tool was called with an id that nobody had named, where the question names a different one "
     "or a tool had returned one with the same digits.",

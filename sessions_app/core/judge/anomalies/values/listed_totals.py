@@ -1,20 +1,25 @@
-"""Totals that are not the sum of what is listed beside them: of a call, or of the answer."""
+"""Totals that are not the sum of what is listed beside them: of a call, of what a tool told, or of the answer."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.reading.answer_words import answer_of
+from sessions_app.core.judge.anomalies.reading.statements import figures_in
 from sessions_app.core.judge.anomalies.values.sums import CENT, PLAIN_NUMBER, SUM_KEYS, made_of
 from sessions_app.core.judge.reading import (
+    as_object,
     has_answer,
     is_number,
     leaves,
     listed_rows,
     main_models,
+    objects_in,
     own_tools,
     text_of,
     value_of,
@@ -103,6 +108,106 @@ def _ids_in(record: JsonObject) -> Iterator[str]:
 
 def _is_sum(key: str, item: JsonValue) -> bool:
     return key in SUM_KEYS and is_number(item)
+
+
+# --- of what a tool told -----------------------------------------------------------------------
+
+
+def totals_of_tools(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A tool gave lines and a total that is not theirs, and that was used: by a later call, or in the answer."""
+    found = [(step, *own) for step, call in own_tools(run) if (own := _own_total(value_of(call.result)))][:_MOST]
+    for step, key, said, total in found if has_answer(run) else ():
+        later = (call for each, call in own_tools(run) if each.index > step.index)
+        passed_on = any(item == said for call in later for _, item in leaves(value_of(call.arguments)))
+        if passed_on or said in figures_in(answer_of(run)):
+            message = f"{step.name} returned {key} {said:.12g}, but its lines add up to {total:.12g}"
+            yield Anomaly(code="other_total", message=message, steps=(step.index,))
+
+
+_TOTAL_KEYS = re.compile(
+    r"(?:\w+[_ ])?(?:total\w*|sum|summe|gesamt\w*|importe|montant|somme|suma|soma|somma|razem|łącznie|totaal|totalt"
+    r"|amount_due|balance_due|合計\w*|总\w*|總\w*|合计\w*)",
+    re.IGNORECASE,
+)
+_PARTLY = re.compile(
+    r"sub|net|before|open|due|paid|tax|count|items|rows|results|records|pages|hits|last|max|avg|average"
+)
+
+
+def _own_total(told: JsonValue) -> tuple[str, float, float] | None:
+    """Its key, what it says and what the lines add up to; only where nothing else that was told may make the one of the
+    other: another number beside the list, lines of several currencies or states, or a part of the lines."""
+    record = as_object(told)
+    lists = [objects_in(item) for item in record.values() if isinstance(item, list)]
+    numbers = {key: float(item) for key, item in record.items() if is_number(item) and not _is_count(item, lists)}
+    rows, only = lists[0] if len(lists) == 1 else [], next(iter(numbers.items()), None)
+    if len(rows) < 2 or len(numbers) != 1 or only is None or any(isinstance(item, dict) for item in record.values()):
+        return None
+    (key, said), amounts = only, min(_amounts(rows), key=lambda each: abs(sum(each) - only[1]), default=[])
+    is_total = _TOTAL_KEYS.fullmatch(key) and not _PARTLY.search(key.lower()) and not _MORE.intersection(record)
+    if not is_total or not amounts or _is_of_a_kind(rows, amounts, said):
+        return None
+    total = sum(amounts)
+    is_near = 2 * abs(said - total) <= abs(total) or min(abs(said - 10 * total), abs(10 * said - total)) <= CENT
+    return (key, said, total) if is_near and not _is_with_tax(said, total) else None
+
+
+def _is_with_tax(said: float, total: float) -> bool:
+    """Or with a discount: a whole or half percentage, which 0 is, too."""
+    percent = 200 * (said / total - 1) if total else 0.0
+    return abs(total * (1 + round(percent) / 200) - said) <= 2 * CENT and abs(percent) <= _MOST_TAX
+
+
+_MOST_TAX = 60
+"""Halves of a percentage."""
+
+
+_MORE = frozenset({"next", "next_page", "next_cursor", "has_more", "page", "truncated"})
+
+
+def _is_count(item: JsonValue, lists: list[list[JsonObject]]) -> bool:
+    return any(item == len(rows) for rows in lists)
+
+
+def _amounts(rows: list[JsonObject]) -> list[list[float]]:
+    """For each line what two other numbers of each make, or the only number that each has; of two, one may be a number
+    of pieces."""
+    keys = [key for key in rows[0] if all(is_number(row.get(key)) for row in rows)]
+    columns = {key: [float(row[key]) for row in rows] for key in keys[:_KEYS]}
+    pairs = list(combinations(columns, 2))
+    made = [(pair, [x * y for x, y in zip(columns[pair[0]], columns[pair[1]], strict=True)]) for pair in pairs]
+    if len(keys) < 2:
+        return list(columns.values())
+    if len(keys) == 2:
+        return [*columns.values(), *(column for _, column in made)]
+    return [
+        column
+        for key, column in columns.items()
+        if any(key not in pair and _are_same(column, each) for pair, each in made)
+    ]
+
+
+_KEYS = 6
+
+
+def _are_same(column: list[float], made: list[float]) -> bool:
+    return all(abs(x - y) <= 2 * CENT for x, y in zip(column, made, strict=True)) and len(set(made)) > 1
+
+
+def _is_of_a_kind(rows: list[JsonObject], amounts: list[float], said: float) -> bool:
+    """Whether the lines of one kind, as of a state, make it, or they are of several currencies."""
+    for key in rows[0]:
+        sums: dict[str, float] = defaultdict(float)
+        for row, amount in zip(rows, amounts, strict=True):
+            sums[str(row.get(key))] += amount
+        if len(sums) > 1 and all(map(_CURRENCY.fullmatch, sums)):
+            return True
+        if len(sums) < len(rows) and any(abs(each - said) <= 2 * CENT for each in sums.values()):
+            return True
+    return False
+
+
+_CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 
 
 # --- of the answer -----------------------------------------------------------------------------
