@@ -97,9 +97,11 @@ HARD_TO_PLACE = [
     ("final messages, one added", "openai-agents/stop_on_first_tool-run", "a prompt"),
     ("final messages, one added", "openai-agents/too_many_turns", "a prompt"),
     ("saved: arguments, spelling of a number, in both", "session-file/output_tool", "call 0: .amount"),
+    ("finish reason", "pydantic-ai/cut_calls-run_stream", "step 1"),
+    ("prompt, in both", "openai-agents/second_turn", "step 1"),
 ]
 """No sample need hold them: what a search found, a refused output of a stream, what stands beside an answer, a loop
-that asks on."""
+that asks on, an answer that was cut off then, items beside the input."""
 
 
 @pytest.mark.parametrize(

@@ -111,10 +111,12 @@ def _finish_reason(record: Json) -> Made:
         if not isinstance(reader.step(index).get("response"), dict):
             continue
 
-        def change(copy: RecordReader, index: int = index) -> None:
-            copy.step(index)["finish_reason"] = "length"
+        other = "stop" if reader.step(index).get("finish_reason") == "length" else "length"
+
+        def change(copy: RecordReader, index: int = index, other: str = other) -> None:
+            copy.step(index)["finish_reason"] = other
             if isinstance(copy.step(index).get("response"), dict):
-                copy.step(index)["response"]["finish_reason"] = "length"
+                copy.step(index)["response"]["finish_reason"] = other
 
         expected = _in_answer(reader, index, "finish_reason", "response")
         if index == reader.models[-1] or not list(reader.response_parts(index)):

@@ -102,6 +102,8 @@ def _prompt(record: Json, *, message: bool = False, input: bool = False) -> Made
                         lengthen(copy.step(index)["request"]["messages"][number]["parts"][position], "content")
                     if input:
                         lengthen(copy.record, "input")
+                    if input and message:
+                        _lengthen_items(copy.record, text)
 
                 in_message = at(index, paths=(f"{path}.parts[{position}].content", "request"))
                 compared = in_message if message and not input else Place(paths=("input", "request", path))
@@ -109,6 +111,13 @@ def _prompt(record: Json, *, message: bool = False, input: bool = False) -> Made
                 if message and input:
                     expected = Expected(by="comparison", compared=compared)
                 yield f"step {index}", changed(record, change), expected
+
+
+def _lengthen_items(record: Json, text: str) -> None:
+    """What was handed in is told once more by recordings of the OpenAI Agents SDK."""
+    for item in record.get("input_items") or []:
+        if item.get("content") == text:
+            lengthen(item, "content")
 
 
 @kind("system prompt")
