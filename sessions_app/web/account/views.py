@@ -100,7 +100,7 @@ def me(request: HttpRequest) -> HttpResponse:
 def _project_in(request: HttpRequest) -> Project | None:
     """The one whose settings led here."""
     try:
-        return project_for(request.user, request.GET.get("in", ""))  # type: ignore[arg-type]  # signed in
+        return project_for(request.user, request.GET.get("in", ""))
     except NoSuchProject:
         return None
 
