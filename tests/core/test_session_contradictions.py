@@ -167,8 +167,81 @@ def test_a_long_text_may_be_kept_in_a_shorter_form_and_in_no_other():
 
     assert found_in(turn(1, [], *said), turn(2, kept(LONG[:200] + " …"), *SECOND)) == []
     assert found_in(turn(1, [], *said), turn(2, kept("[removed]"), *SECOND)) == []
-    assert found_in(turn(1, [], *said), turn(2, kept(LONG.replace("Friday", "Sunday")), *SECOND)) == [
-        ("run_2", 1, "messages[2].parts[0].content", "run_1", 2)
+    for other in (LONG, LONG[:300], LONG[57:]):
+        forged = other.replace("Friday", "Sunday")
+        assert found_in(turn(1, [], *said), turn(2, kept(forged), *SECOND)) == [
+            ("run_2", 1, "messages[2].parts[0].content", "run_1", 2)
+        ]
+
+
+ROWS = [{"id": number, "state": "sent", "by": "post", "to": "Rome"} for number in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_forged"),
+    [
+        (LONG[:150], False),
+        (LONG[:103] + "...[200 characters truncated]..." + LONG[-80:], False),
+        (LONG[:90].replace("Friday by", "Friday"), False),
+        ("The parcel left at the start of this week and will likely come before the weekend.", False),
+        ("The order was not sent on Monday and is expected by Friday. " + LONG[:200], True),
+        ("The order was sent and is expected by Friday. " + LONG[:200], True),
+        (ROWS[:4], False),
+        ([{"id": row["id"], "state": row["state"]} for row in ROWS], False),
+        ([*ROWS[:4], {**ROWS[4], "to": "Oslo"}], True),
+    ],
+)
+def test_what_is_kept_shorter_are_pieces_or_a_summary(kept: Any, is_forged: bool):
+    whole = LONG if isinstance(kept, str) else ROWS
+    said = [asks("Where is it?"), calls(id=1), gives(whole), says("On its way.")]
+
+    found = found_in(turn(1, [], *said), turn(2, [*said[:2], gives(kept), said[3]], *SECOND))
+
+    assert bool(found) is is_forged
+
+
+@pytest.mark.parametrize(
+    ("forged", "path"),
+    [
+        ([asks("Where is ORD-7?"), calls(id=7)], "messages[0].parts[0].content"),
+        (
+            [asks("Where is ORD-1?"), calls(id=7), gives({"state": "lost", "by": "post"})],
+            "messages[1].parts[0].args.id",
+        ),
+    ],
+)
+def test_several_parts_that_were_changed_at_the_head(forged: list[Message], path: str):
+    changed = [*forged, *FIRST[len(forged) :]]
+
+    assert found_in(turn(1, [], *FIRST), turn(2, changed, *SECOND)) == [("run_2", 1, path, "run_1", 1)]
+
+
+@pytest.mark.parametrize(
+    ("beside", "framework", "is_forged"),
+    [({}, "pydantic-ai", True), ({"dynamic_ref": "shop.today"}, "pydantic-ai", False), ({}, "langgraph", False)],
+    ids=["made once", "made anew", "of a graph"],
+)
+def test_another_system_prompt_than_the_turn_before_had(beside: Message, framework: str, is_forged: bool):
+    def prompted(words: str) -> list[Message]:
+        part = {"part_kind": "system-prompt", "content": words, **beside}
+        return [{**FIRST[0], "parts": [part, *FIRST[0]["parts"]]}, *FIRST[1:]]
+
+    agent = {"name": "shop", "framework": framework}
+    first = turn(1, [], *prompted("Be kind."), agent=agent)
+
+    assert found_in(first, turn(2, prompted("Be kind."), *SECOND, agent=agent)) == []
+    place = ("run_2", 1, "messages[0].parts[0].content", "run_1", 1)
+    assert found_in(first, turn(2, prompted("Be rude."), *SECOND, agent=agent)) == ([place] if is_forged else [])
+
+
+def test_texts_at_the_head_may_be_a_summary_and_no_retelling_in_other_words():
+    begun = [asks("Where is the order that I made on Monday?"), says("It was sent on Tuesday, by post."), *FIRST]
+    summary = [asks("So far: an order was tracked."), says("Noted."), *FIRST]
+    forged = [asks("Where is the order that I made on Sunday?"), says("It was lost on Tuesday, by post."), *FIRST]
+
+    assert found_in(turn(1, [], *begun), turn(2, summary, *SECOND)) == []
+    assert found_in(turn(1, [], *begun), turn(2, forged, *SECOND)) == [
+        ("run_2", 1, "messages[0].parts[0].content", "run_1", 1)
     ]
 
 

@@ -11,8 +11,14 @@ from sessions_app.core.judge.reading import value_of
 from sessions_app.core.partial_histories import with_whole_histories
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
-from sessions_app.core.run import GRAPHS, AgentCall, ErrorInfo, Run, main_model_calls
-from sessions_app.core.sessions.handed_on import HistoryReader, SaidPart, told_otherwise, unknown_turn
+from sessions_app.core.run import GRAPHS, PYDANTIC_AI, AgentCall, ErrorInfo, Run, main_model_calls
+from sessions_app.core.sessions.handed_on import (
+    HistoryReader,
+    SaidPart,
+    prompted_otherwise,
+    told_otherwise,
+    unknown_turn,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +79,9 @@ class _Turn:
     end: Sequence[SaidPart]
     held: frozenset[str]
     """The keys of `end`."""
+    prior_prompts: Sequence[SaidPart]
+    """The system prompts that it began with, and those of its end; none where code makes them anew for each turn."""
+    end_prompts: Sequence[SaidPart]
     has_end: bool
     """Whether all that was said in it is known."""
     reach: Sequence[tuple[int, int]]
@@ -117,6 +126,8 @@ def _read(run: Run, reader: HistoryReader) -> _Turn:
         prior=prior,
         end=parts,
         held=frozenset(part.key for part in parts),
+        prior_prompts=reader.system_prompts(run.prior) if run.agent.framework == PYDANTIC_AI else (),
+        end_prompts=reader.system_prompts(end) if run.agent.framework == PYDANTIC_AI else (),
         has_end=is_whole,
         reach=lengths,
         called=_called(run),
@@ -146,6 +157,7 @@ def _of_pasts(turns: Sequence[_Turn]) -> Iterator[Contradiction]:
         if before is None:
             continue
         other = told_otherwise(turn.prior, before.end)
+        other = other or prompted_otherwise(turn.prior_prompts, before.end_prompts)
         if other is not None:
             told.add((turn.run_id, other.now.message))
             if (before.run_id, other.before.message) not in told:

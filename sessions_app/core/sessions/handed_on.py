@@ -7,6 +7,7 @@ contradiction, and what was said between two turns that no run holds.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -17,7 +18,8 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.request_form import message_form, parts_of
 
-_MADE_ANEW = frozenset({"system-prompt", "thinking"})
+_SYSTEM = "system-prompt"
+_MADE_ANEW = frozenset({_SYSTEM, "thinking"})
 """Code may make instructions anew for each turn, and leave out what a model thought."""
 _OF_MODELS = frozenset({"text", "tool-call"})
 _LONG = 200
@@ -50,6 +52,13 @@ class HistoryReader:
         self._read: dict[str, list[tuple[int, str, JsonObject, str]]] = {}
 
     def parts(self, history: History | None) -> list[SaidPart]:
+        return [part for part in self._all(history) if part.kind not in _MADE_ANEW]
+
+    def system_prompts(self, history: History | None) -> list[SaidPart]:
+        """Those that Pydantic AI makes once."""
+        return [part for part in self._all(history) if part.kind == _SYSTEM]
+
+    def _all(self, history: History | None) -> list[SaidPart]:
         return [
             SaidPart(message=at, number=number, kind=kind, form=form, key=key)
             for at, message in enumerate(messages(history))
@@ -70,7 +79,7 @@ def _forms(message: JsonObject) -> list[tuple[int, str, JsonObject, str]]:
     found = []
     for number, (part, said) in enumerate(zip(parts, made, strict=True)):
         kind = said.get("part_kind") if isinstance(said, dict) else None
-        if isinstance(kind, str) and kind not in _MADE_ANEW and isinstance(part, dict):
+        if isinstance(kind, str) and isinstance(part, dict) and part.get("dynamic_ref") is None:
             stripped = _stripped(said)
             found.append((number, kind, stripped, json.dumps(stripped, sort_keys=True)))
     return found
@@ -102,6 +111,13 @@ def told_otherwise(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> ToldOt
     return None
 
 
+def prompted_otherwise(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> ToldOtherwise | None:
+    """Of the system prompts, where both have as many."""
+    pairs = zip(end, prior, strict=True) if len(end) == len(prior) else ()
+    others = ((before, now, found) for before, now in pairs if (found := _difference(before, now)) is not None)
+    return next((ToldOtherwise(now=now, before=before, path=found.path) for before, now, found in others), None)
+
+
 def unknown_turn(prior: Sequence[SaidPart], end: Sequence[SaidPart], known: frozenset[str]) -> SaidPart | None:
     """The question of a turn that stands behind what the turn before ended with, or in the midst of it, and whose
     answer no run gave. What stands in front of all may be examples, or a summary. `known` holds what all runs added."""
@@ -124,9 +140,18 @@ def _changes(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> list[tuple[s
 
 
 def _stand_for_each_other(end: Sequence[SaidPart], prior: Sequence[SaidPart], *, at_head: bool) -> bool:
-    """Several parts at the head of a history may have become a summary."""
-    is_alike = [part.kind for part in end] == [part.kind for part in prior]
-    return is_alike and not (at_head and len(end) > 1)
+    """Several texts at the head of a history may have become a summary in as many, which says little of what they
+    said."""
+    if [part.kind for part in end] != [part.kind for part in prior]:
+        return False
+    is_of_texts = all(part.kind in ("user-prompt", "text") for part in end)
+    is_told_anew = any(map(_are_alike, end, prior)) or not is_of_texts
+    return is_told_anew or not (at_head and len(end) > 1)
+
+
+def _are_alike(before: SaidPart, now: SaidPart) -> bool:
+    one, other = (set(_WORD.findall(_content(part.form))) for part in (before, now))
+    return len(one & other) * 2 >= max(len(one), len(other)) > 0
 
 
 def _difference(before: SaidPart, now: SaidPart) -> Mismatch | None:
@@ -136,11 +161,28 @@ def _difference(before: SaidPart, now: SaidPart) -> Mismatch | None:
 
 
 def _is_kept_shorter(before: JsonObject, now: JsonObject) -> bool:
-    """Whether it is what code that trims long texts, or leaves files out, makes of it."""
-    one, other = _length(before), _length(now)
-    return one >= _LONG and other <= one * _SHORTER
+    """Whether it is what code that trims long texts, sums them up or leaves files out makes of it. What was trimmed
+    are pieces of the text; a summary is mostly in other words."""
+    one, other = _content(before), _content(now)
+    if len(one) < _LONG or len(other) > len(one) * _SHORTER:
+        return False
+    whole, known = _in_words(one), set(_WORD.findall(one))
+    words = _WORD.findall(_LEFT_OUT.sub(" ", other))
+    is_summary = sum(word in known for word in words) * 4 < len(words) * 3
+    return is_summary or all(_in_words(piece) in whole for piece in _ENDS.split(_LEFT_OUT.sub("\n", other)))
 
 
-def _length(form: JsonObject) -> int:
+def _content(form: JsonObject) -> str:
     said: JsonValue = form.get("content", form.get("args"))
-    return len(said if isinstance(said, str) else json.dumps(said))
+    return said if isinstance(said, str) else json.dumps(said)
+
+
+def _in_words(text: str) -> str:
+    return " ".join(_WORD.findall(text))
+
+
+_WORD = re.compile(r"\w+")
+_LEFT_OUT = re.compile(r"\[[^\]\"]*\]|<[^>]*>|\([^)]*\)|…|\.\.\.")
+"""In which code says that it left something out."""
+_ENDS = re.compile(r"[.!?,;{}\[\]\n]+")
+"""Of what may be taken out as a whole: sentences, lines, and values of JSON."""
