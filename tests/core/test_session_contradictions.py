@@ -234,6 +234,18 @@ def test_another_system_prompt_than_the_turn_before_had(beside: Message, framewo
     assert found_in(first, turn(2, prompted("Be rude."), *SECOND, agent=agent)) == ([place] if is_forged else [])
 
 
+@pytest.mark.parametrize(("framework", "is_told"), [("openai-agents", False), ("pydantic-ai", True)])
+def test_items_do_not_tell_that_a_call_was_denied(framework: str, is_told: bool):
+    denied = gives("not allowed")
+    denied["parts"][0]["outcome"] = "denied"
+    agent = {"name": "shop", "framework": framework}
+    first = turn(1, [], *FIRST[:2], denied, FIRST[3], agent=agent)
+
+    found = found_in(first, turn(2, [*FIRST[:2], gives("not allowed"), FIRST[3]], *SECOND, agent=agent))
+
+    assert found == ([("run_2", 1, "messages[2].parts[0].outcome", "run_1", 2)] if is_told else [])
+
+
 def test_texts_at_the_head_may_be_a_summary_and_no_retelling_in_other_words():
     begun = [asks("Where is the order that I made on Monday?"), says("It was sent on Tuesday, by post."), *FIRST]
     summary = [asks("So far: an order was tracked."), says("Noted."), *FIRST]

@@ -10,6 +10,7 @@ from sessions_app.core.judge.cut_values import is_cut
 from sessions_app.core.judge.reading import value_of
 from sessions_app.core.partial_histories import with_whole_histories
 from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
 from sessions_app.core.run import GRAPHS, PYDANTIC_AI, AgentCall, ErrorInfo, Run, main_model_calls
 from sessions_app.core.sessions.handed_on import (
@@ -119,7 +120,7 @@ def _read(run: Run, reader: HistoryReader) -> _Turn:
     if was_rewritten_in_place(run):
         end = None
     is_whole = end is not None and whole is run and len(lengths) == len(models)
-    prior, parts = reader.parts(run.prior), reader.parts(end)
+    prior, parts = (_as_handed_on(run, reader.parts(each)) for each in (run.prior, end))
     return _Turn(
         run_id=run.run_id,
         agent=run.agent.name,
@@ -136,6 +137,11 @@ def _read(run: Run, reader: HistoryReader) -> _Turn:
         error=run.error,
         last_step=len(run.steps),
     )
+
+
+def _as_handed_on(run: Run, parts: list[SaidPart]) -> list[SaidPart]:
+    """Items of the OpenAI Agents SDK do not tell how a call ended."""
+    return [part.without("outcome") for part in parts] if is_openai_agents(run) else parts
 
 
 def _called(run: Run) -> dict[str, _Called]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from sessions_app.core.history import History, messages
@@ -43,6 +43,14 @@ class SaidPart:
     @property
     def path(self) -> str:
         return f"messages[{self.message}].parts[{self.number}]"
+
+    def without(self, name: str) -> SaidPart:
+        form = {each: said for each, said in self.form.items() if each != name}
+        return replace(self, form=form, key=_key(form))
+
+
+def _key(form: JsonObject) -> str:
+    return json.dumps(form, sort_keys=True)
 
 
 class HistoryReader:
@@ -81,7 +89,7 @@ def _forms(message: JsonObject) -> list[tuple[int, str, JsonObject, str]]:
         kind = said.get("part_kind") if isinstance(said, dict) else None
         if isinstance(kind, str) and isinstance(part, dict) and part.get("dynamic_ref") is None:
             stripped = _stripped(said)
-            found.append((number, kind, stripped, json.dumps(stripped, sort_keys=True)))
+            found.append((number, kind, stripped, _key(stripped)))
     return found
 
 
