@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.judge.anomalies.reading.answer_words import ANSWER, SENTENCE, answer_of
 from sessions_app.core.judge.reading import is_number, value_of
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -22,12 +22,7 @@ def statements(run: Run) -> list[str]:
 
 def _structured(run: Run) -> JsonValue:
     """A structured answer, also where it came as text."""
-    value = value_of(run.output)
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
+    value = parsed(value_of(run.output))
     return value if isinstance(value, dict | list) else None
 
 
