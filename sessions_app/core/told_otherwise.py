@@ -14,6 +14,7 @@ _OF_STEPS = frozenset(
 _OF_RUNS = frozenset(
     {
         "conversation_told",
+        "error_told",
         "failed_around",
         "input_told",
         "instructions_told",

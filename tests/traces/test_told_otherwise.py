@@ -1191,6 +1191,7 @@ def test_an_error_that_a_span_tells_in_two_attributes_and_otherwise_is_no_proven
     assert (run.status, result.verdict) == ("error", "reproduced")
     assert outcome["state"] == ("not_comparable" if is_another else "proven")
     assert ("gives its error in two ways" in (outcome["reason"] or "")) is is_another
+    assert compare_runs(assemble(spans, is_closed=True), run).identical is not is_another
 
 
 @pytest.mark.parametrize(
