@@ -109,7 +109,7 @@ _KINDS = {
         r"(.+?) was called for .*",
         r"\1 was called for one thing, and the answer gives a reason about another",
     ),
-    "no_source": (r"(.+?) found nothing.*", r"\1 found nothing, and the answer has no other source"),
+    "no_source": (r"(.+?) found nothing.*", r"\1 found nothing; the answer has no source"),
     "other_total": (r"The answer gives a total of .*", "The answer gives a total that its items do not add up to"),
     "page_unread": (r"(.+?) returned .*", r"\1 returned only part of what the answer treats as complete"),
     "other_sum": (r"(.+?) was called with (\S+) .*", r"\1 was called with a different \2 than before"),

@@ -44,17 +44,19 @@ class Comparable:
     """In words, as far as the rows of the two tell."""
     is_good: bool
     """Whether it ended well and nothing in it casts doubt on its answer."""
+    is_alike: bool
+    """Whether it was asked something similar, or failed the same way."""
 
 
 def comparable_runs(run: Run) -> list[Comparable]:
     """Two queries; those asked the same first, and of those equally alike one without an anomaly and the newest."""
     ended_well = sorted(_ended_well(run), key=lambda other: (-_likeness(run, other), bool(other.anomalies)))
     alike = [other for other in ended_well if _likeness(run, other) >= LIKENESS]
-    found = [(other, _question(run, other), True) for other in alike[:MOST] or ended_well[:ASKED_OTHERWISE]]
-    found += [(other, "failed the same way, replayable", False) for other in _replayable(failed_alike(run))]
+    good = [(other, _question(run, other), True, bool(alike)) for other in alike[:MOST] or ended_well[:ASKED_OTHERWISE]]
+    failed = [(other, "failed the same way, replayable", False, True) for other in _replayable(failed_alike(run))]
     return [
-        Comparable(run=other, why=why, differences=differences(run, other), is_good=is_good)
-        for other, why, is_good in found
+        Comparable(run=other, why=why, differences=differences(run, other), is_good=is_good, is_alike=is_alike)
+        for other, why, is_good, is_alike in [*good, *failed]
     ]
 
 

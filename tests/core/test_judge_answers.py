@@ -117,7 +117,7 @@ WITHIN = "Refunds are given within 30 days."
 def test_a_number_that_no_search_found_is_found(empty):
     run = answered(WITHIN, tool("search_docs", {"query": "refunds"}, empty))
 
-    message = "search_docs found nothing for refunds, and the 30 in the answer has no other source"
+    message = "search_docs found nothing for refunds; the 30 in the answer has no source"
     assert found("no_source", run) == [(message, (2,))]
     assert first_odd_step(find_anomalies(run)) == 2
 
@@ -136,7 +136,7 @@ def leave(answer: str, *more: Step, **fields) -> Run:
 def test_a_number_that_other_searches_did_not_find_either_is_found():
     run = leave("You have 24 days of holiday. Parental leave is 26 weeks.")
 
-    message = "search_docs found nothing for parental leave Portugal, and the 26 in the answer has no other source"
+    message = "search_docs found nothing for parental leave Portugal; the 26 in the answer has no source"
     assert found("no_source", run) == [(message, (3,))]
 
 

@@ -48,7 +48,7 @@ def test_a_single_failure_that_is_the_first_anomaly_is_named_once():
 def test_a_doubt_about_the_answer_is_named_where_nothing_went_wrong():
     nothing = tool("search_docs", {"query": "dogs"}, [])
     doubted = make_run(model(), nothing, model(), output=payload("Dogs of any size are welcome."))
-    words = "search_docs found nothing, and the answer has no other source (step 2)"
+    words = "search_docs found nothing; the answer has no source (step 2)"
     slow = make_run(model(duration_ms=40_000.0))
 
     assert story(doubted, find_anomalies(doubted)) == f"3 steps · 1 tool call · answered · {words}"

@@ -112,7 +112,7 @@ def test_attempt_that_raised_is_an_error_and_not_different():
 def test_anomalies_are_listed_and_equal_ones_folded():
     run = make_run(model(), *[tool(arguments={"id": 1})] * 11, model())
 
-    words = f"Anomalies: Duplicate call: lookup_order {TIMES} 10; High tool call count: 11"
+    words = f"Anomalies: Duplicate call: lookup_order {TIMES} 10; 11 tool calls"
     assert words in as_text(report_on(run))
 
 

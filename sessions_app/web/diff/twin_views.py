@@ -18,7 +18,7 @@ from sessions_app.web.run_pages import place_of, session_of
 @project_page()
 def twins(request: HtmxHttpRequest, project: Project, session_id: str) -> HttpResponse:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
-    comparable = comparable_runs(place.run)
+    comparable = [each for each in comparable_runs(place.run) if each.is_alike or not request.htmx]
     context = {
         "project": project,
         "section": "sessions",

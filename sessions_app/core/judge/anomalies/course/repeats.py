@@ -39,7 +39,7 @@ def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     calls = calls_made(run)
     if len(calls) > rules.max_tool_calls:
         is_plain = not any(repeated.without_reason for repeated in repeated_calls(run))
-        message = f"High tool call count: {len(calls)}"
+        message = f"{len(calls)} tool calls"
         yield Anomaly(code="many_tool_calls", message=message, level="info" if is_plain else "warning")
 
 
@@ -77,7 +77,7 @@ class RepeatedCall:
 
 def _told(repeated: RepeatedCall) -> Iterator[Anomaly]:
     if repeated.is_polled:
-        message = f"Polled {repeated.name} {len(repeated.calls)} {TIMES}"
+        message = f"{repeated.name} polled {len(repeated.calls)} {TIMES}"
         yield Anomaly(code="asked_again", message=message, steps=repeated.steps, level="info")
         return
     at, made = repeated.calls[0][0], _made_in_words(repeated)

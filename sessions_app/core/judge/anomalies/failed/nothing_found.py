@@ -193,14 +193,14 @@ def answers_without_a_source(run: Run, rules: Rules) -> Iterator[Anomaly]:
     stated = numbers_without_a_source(run, searches)
     for query, (steps, number) in stated.items():
         name = run.steps[steps[0] - 1].name
-        message = f"{name} found nothing for {query[:60]}, and the {number} in the answer has no other source"
+        message = f"{name} found nothing for {query[:60]}; the {number} in the answer has no source"
         yield Anomaly(code="no_source", message=message, steps=tuple(steps))
     if stated or _has_other_source(run):
         return
     rules_of_it = states_a_rule(run) and any(_is_only_in_documents(run, words_asked(call)) for _, call in searches)
     if rules_of_it or affirms(run):
         names = join_words(list(dict.fromkeys(step.name for step, _ in searches)))
-        message = f"{names} found nothing, and the answer has no other source"
+        message = f"{names} found nothing; the answer has no source"
         level: Level = "warning" if rules_of_it else "info"
         yield Anomaly(code="no_source", message=message, steps=tuple(step.index for step, _ in searches), level=level)
 
