@@ -1,5 +1,6 @@
 """The histogram above the list, facets beside it, saved queries, times as people type them, and Back."""
 
+import re
 import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -171,6 +172,18 @@ def test_names_of_any_characters_are_counted_as_they_are(shop):
     facets = {facet.key: facet for facet in session_overview(shop, Query(), ALWAYS, timezone.now()).facets}
 
     assert facets["tool"].counts == facets["tag"].counts == tuple((name, 1) for name in sorted(names))
+
+
+def test_what_went_wrong_is_told_as_by_the_failure_groups_with_the_agent_where_several_failed_alike(bob, shop):
+    for number, (agent, group) in enumerate((("desk", "aa"), ("desk", "aa"), ("shop", "bb"), ("shop", "bb"))):
+        error = f"RendererError: worker {8100 + number} ran out of memory"
+        make_session(shop, f"s{number}", agent_name=agent, failure_group=group * 5, error_preview=error, status="error")
+
+    page = bob.get(ADDRESS, {"overview": "1"}, headers=PART).content.decode()
+
+    told = match(r"<summary>what went wrong</summary>(.*?)</details>", page)
+    assert told.count('<span class="cut recorded">RendererError: worker … ran out of memory</span>') == 2
+    assert sorted(re.findall(r'facet-note">(\w+)<', told)) == ["desk", "shop"]
 
 
 def test_the_overview_takes_as_many_queries_for_many(bob, shop, django_assert_num_queries):

@@ -132,7 +132,7 @@ def test_panel_costs_the_same_for_one_run_and_for_many(shop, bob):
 def test_panel_begins_with_what_went_wrong_and_counts_the_rest_as_the_session_does(shop, bob):
     odd = [
         {"code": "swallowed_error", "level": "warning", "message": "charge failed", "steps": [2]},
-        {"code": "many_calls", "level": "info", "message": "High tool call count: 90", "steps": []},
+        {"code": "many_calls", "level": "info", "message": "90 tool calls", "steps": []},
     ]
     make_session(shop, "chat_1", anomalies=odd, story="9 steps · answered · first anomaly at step 2")
 

@@ -130,7 +130,7 @@ def test_a_row_says_what_the_worst_anomaly_is(shop, bob):
 
 
 def test_a_row_tells_notes_from_warnings(shop, bob):
-    note = {"code": "many_tool_calls", "message": "High tool call count: 67", "steps": [], "level": "info"}
+    note = {"code": "many_tool_calls", "message": "67 tool calls", "steps": [], "level": "info"}
     doubt = {"code": "no_source", "message": "search found nothing", "steps": [2], "level": "info"}
     warning = {"code": "call_failed", "message": "cancel failed", "steps": [4], "level": "warning"}
     for name, anomalies in {"a": [note], "b": [doubt, note], "c": [warning, doubt, note]}.items():
@@ -289,6 +289,33 @@ def test_a_row_that_matched_says_where_the_words_stand(shop, bob):
     assert snippet('"went to oslo"').startswith("answered: …")
     assert snippet("REFUSED") == "step 2: <mark>refused</mark>"
     assert 'class="snippet' not in bob.get(ADDRESS).content.decode()
+
+
+def test_searched_words_are_marked_in_question_and_answer(shop, bob):
+    load_record(shop, input="Can I check out late?", output="Yes, late checkout until 14:00.")
+
+    what = match(r'<td role="cell" class="c-what">(.*?)</td>', bob.get(ADDRESS, {"q": "late"}).content.decode())
+
+    assert "check out <mark>late</mark>?" in what
+    assert "Yes, <mark>late</mark> checkout until 14:00." in what
+
+
+def test_a_run_that_goes_on_has_taken_the_time_since_its_start_whatever_was_recorded(shop, bob):
+    run = make_session(shop, "goes_on", status="running", duration_ms=2090.0)
+    Run.objects.filter(pk=run.pk).update(started_at=timezone.now() - timedelta(minutes=23, seconds=5))
+
+    took = match(r'<td role="cell" class="c-took num">(.*?)</td>', bob.get(ADDRESS).content.decode())
+
+    assert re.sub(r"<[^>]+>", "", took) == "for 23 min"
+
+
+def test_of_many_runs_the_start_is_that_of_the_newest_and_says_so(shop, bob):
+    run = make_session(shop, "one")
+    assert "newest run" not in bob.get(ADDRESS).content.decode()
+
+    another_run(run.session, run, "two")
+
+    assert "newest run" in match(r'<td role="cell" class="c-when">(.*?)</td>', bob.get(ADDRESS).content.decode())
 
 
 def test_snippets_of_many_rows_cost_the_same_as_one(shop, bob):

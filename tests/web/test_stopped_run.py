@@ -60,6 +60,9 @@ def test_the_steps_of_a_stopped_fork_say_that_it_waits_and_not_that_something_wa
     facts = match(r'<dl class="facts">(.*?)</dl>', page)
     assert [word for word in ("cut off", "stopped", "took") if word in facts] == []
     assert "This run was made by" not in page
+    assert ">reproduction</a>" not in page
+    row = match(r'(<tr id="s4".*?</tr>)', page)
+    assert ("unknown" in row, "not captured" in row) == (True, False)
     assert "Next time:" not in page
 
 

@@ -87,8 +87,9 @@ class Line:
 
     @property
     def has_answer(self) -> bool:
-        """Whether an answer, or the lack of one, is worth a word."""
-        return self.answer is not None or (self.step.kind != "other" and not self.step.has_error)
+        """Whether an answer, or the lack of one, is worth a word; one that nobody knows has its mark."""
+        is_awaited = self.step.kind == "other" or self.step.has_error or self.step.source == "unknown"
+        return self.answer is not None or not is_awaited
 
     @property
     def outcome(self) -> str | None:
