@@ -345,3 +345,65 @@ def test_a_total_of_a_tool_that_its_own_lines_do_not_make_is_found(run: Run):
 )
 def test_a_total_that_something_beside_the_lines_explains_is_in_order(run: Run):
     assert "other_total" not in [code for code, _ in warned(run)]
+
+
+# --- sub-agents that were recorded as tools ----------------------------------------------------
+
+
+def asked_agent(
+    said: str, *, tool: str = "ask_ticket_agent", key: str = "question", answer: str = "120 tickets."
+) -> Run:
+    return conversation("Write the report.", [call(tool, {key: "tickets"}, said)], answer)
+
+
+NO_ACCESS = "I was unable to access the tickets. By experience there are about 120."
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        asked_agent(NO_ACCESS),
+        asked_agent("I don't have access to the tickets, so about 120 is a guess."),
+        asked_agent("Access denied. There may be 120.", tool="delegate"),
+        asked_agent(
+            "Leider konnte ich nicht zugreifen; etwa 120.", tool="recherche", key="aufgabe", answer="120 Stück."
+        ),
+        asked_agent("No tengo acceso; serán unos 120.", answer="Hay 120 tickets."),
+        asked_agent("Nie mam dostępu; około 120.", answer="120 tickets this week."),
+        asked_agent("抱歉,我无法访问系统。大约120张。", tool="调用助手", answer="工单120张。"),
+    ],
+)
+def test_a_guess_of_a_tool_that_is_an_agent_is_found(run: Run):
+    assert warned(run) == [("sub_agent_unsaid", 2)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        asked_agent("There are 120 tickets; 3 could not be classified."),
+        asked_agent("I could not access them at first, but after a retry I got them: 120 tickets."),
+        asked_agent(NO_ACCESS, answer="About 120; the agent could not access the tickets."),
+        asked_agent(NO_ACCESS, tool="search_docs", key="query"),
+        asked_agent("120 tickets. Two were unable to log in."),
+    ],
+)
+def test_an_agent_that_has_something_or_whose_failure_is_told_is_in_order(run: Run):
+    assert warned(run) == []
+
+
+# --- one cause, one warning --------------------------------------------------------------------
+
+
+def test_a_call_that_took_effect_twice_is_told_once_and_by_its_name():
+    late = {"error": {"type": "TimeoutError", "message": "no response"}}
+    paid = [{"ref": f"INV-{n}", "amount": n + 0.9} for n in range(1, 5)]
+    made = [call("transfer", row, {"ok": True}) for row in paid]
+    calls = [*made[:2], call("transfer", paid[2], **late), *made[2:]]
+    listed = call("list_bookings", {"day": "today"}, {"bookings": [*paid, paid[2]]})
+    run = conversation("Pay them.", [*calls, listed], "All are paid.")
+
+    found = [each.message for each in find_anomalies(run) if each.level == "warning"]
+    assert found == [
+        "transfer was made again after it failed and took effect twice: "
+        "list_bookings has INV-3 twice as often as the others"
+    ]

@@ -29,11 +29,14 @@ def done_twice(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """The answer does not tell of it, and nothing was undone."""
     answer = plain(answer_of(run))
     found = list(_counted_twice(run)) if has_answer(run) and not _TWICE.search(answer) else []
-    for step, listing, name in found:
+    by_call: dict[int, tuple[Step, Step, str]] = {}
+    for step, listing, name in sorted(found, key=lambda each: re.search(r"[^\W\d_]", each[2]) is None):
         if not _is_undone(run, listing, {name}):
-            counted = f"{listing.name} has {name} twice as often as the others"
-            message = f"{step.name} was made again after it failed, and {counted}"
-            yield Anomaly(code="done_twice", message=message, steps=(step.index, listing.index))
+            by_call.setdefault(step.index, (step, listing, name))  # a name rather than an amount
+    for step, listing, name in by_call.values():
+        counted = f"{listing.name} has {name} twice as often as the others"
+        message = f"{step.name} was made again after it failed and took effect twice: {counted}"
+        yield Anomaly(code="done_twice", message=message, steps=(step.index, listing.index))
     if found:
         return
     for step, listing, made, other in _listed_twice(run) if has_answer(run) and not _TWICE.search(answer) else ():

@@ -10,16 +10,19 @@ from sessions_app.core.judge.anomalies.reading.answer_words import (
     SAYS_NOTHING,
     error_words_in,
     owns_up,
+    owns_up_in,
     plain,
     words_of,
 )
-from sessions_app.core.judge.reading import has_answer, text_of
-from sessions_app.core.run import AgentCall, Run, Step
+from sessions_app.core.judge.reading import has_answer, object_of, text_of
+from sessions_app.core.run import AgentCall, Run, Step, ToolCall
 
 
 def sub_agents_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A sub-agent failed or came to nothing, and the answer speaks as if all were there."""
-    yield from _told(run, rules, [(step, said) for step in run.steps if (said := _failure(step)) is not None])
+    inner = {step.parent for step in run.steps if isinstance(step.call, AgentCall)}
+    own = (step for step in run.steps if step.index not in inner)
+    yield from _told(run, rules, [(step, said) for step in own if (said := _failure(step)) is not None])
 
 
 def called_runs_gone_past(run: Run, rules: Rules, called: Mapping[str, str]) -> Iterator[Anomaly]:
@@ -33,17 +36,58 @@ def _told(run: Run, rules: Rules, failed: list[tuple[Step, str]]) -> Iterator[An
     if not failed or not has_answer(run) or _is_said(run, rules):
         return
     for step, said in failed:
-        words = f"{step.name}, a sub-agent, {said}; the answer does not say so"
+        words = f"{_name_of(run, step)}, a sub-agent, {said}; the answer does not say so"
         yield Anomaly(code="sub_agent_unsaid", message=words, steps=(step.index,))
 
 
+def _name_of(run: Run, step: Step) -> str:
+    """One without a name has that of the tool which called it."""
+    caller = run.steps[step.parent - 1] if step.parent else step
+    return caller.name if step.name == step.kind and isinstance(caller.call, ToolCall) else step.name
+
+
 def _failure(step: Step) -> str | None:
-    if not isinstance(step.call, AgentCall):
+    if not isinstance(step.call, AgentCall) and not (isinstance(step.call, ToolCall) and _is_an_agent(step.call)):
         return None
     if step.error is not None:
-        return "failed"
-    first = re.split(r"(?<=[.!?])\s", (text_of(step.call.result) or "").strip(), maxsplit=1)[0]
-    return f"said: {first[:160].rstrip('.')}" if first and owns_up(step.call.result) else None
+        return "failed" if isinstance(step.call, AgentCall) else None
+    first = re.split(r"(?<=[.!?])\s|(?<=[。!?])", (text_of(step.call.result) or "").strip(), maxsplit=1)[0]
+    return f"said: {first[:160].rstrip('.。')}" if _gives_up(plain(first)) else None
+
+
+_AGENT = re.compile(r"agent|assistant|assistent|delegate|エージェント|代理|助手", re.IGNORECASE)
+_TASK = re.compile(
+    r"task|prompt|instructions?|request|aufgabe|auftrag|tarea|encargo|t[âa]che|tarefa|compito|zadanie|taak|タスク|依頼"
+    r"|任务|任務",
+    re.IGNORECASE,
+)
+
+
+def _is_an_agent(call: ToolCall) -> bool:
+    """A tool that is given a task and answers in sentences, by its name or by the name of its only argument."""
+    asked = object_of(call.arguments)
+    is_given_a_task = len(asked) == 1 and any(map(_TASK.fullmatch, asked))
+    return is_given_a_task or _AGENT.search(call.tool_name) is not None
+
+
+def _gives_up(said: str) -> bool:
+    """To all of it: what has figures before has something, and what was tried again may have it."""
+    found = _NO_ACCESS.search(said)
+    if found is None and (not owns_up_in(said) or re.match(r"[^,;:]*\d", said)):
+        return False
+    return _IN_THE_END.search(said) is None
+
+
+_NO_ACCESS = re.compile(
+    r"(?<!\w)(?:unable to|(?:no|not have|\w*n't have|have no|without) access|access (?:was |is )?denied"
+    r"|not authori[sz]ed|kein\w* zug(?:riff|ang)|pas accès|sin acceso|no teng\w* acceso|sem acesso|não tenho acesso"
+    r"|non ho (?:accesso|potuto)|geen toegang|kon niet"
+    r"|nie (?:mam|miał\w*) dostępu|nie (?:mog\w+|udało))(?!\w)|アクセス(?:でき|権)"
+)
+_IN_THE_END = re.compile(
+    r"(?<!\w)(?:(?:but|aber|pero|mais|mas|ma|ale|maar) .*(?:after|then|again|retr\w+|dann|später|nochmal|después|luego"
+    r"|ensuite|après|depois|poi|potem|daarna)|at first|zunächst|al principio|d'abord|no início)(?!\w)|最初|起初|一开始"
+)
 
 
 def _is_said(run: Run, rules: Rules) -> bool:
