@@ -186,6 +186,27 @@ def test_what_another_tool_told_in_its_place_is_no_failure(run: Run, expected: l
     assert levels(run) == expected
 
 
+def in_place_of(answer: str) -> Run:
+    down = {"type": "ServiceUnavailable", "message": "SkyFind: manutenzione programmata"}
+    calls = [
+        call("cerca_skyfind", {"a": "OSL"}, error=down),
+        call("cerca_volaria", {"a": "OSL", "limite": 5}, ["DY18"]),
+    ]
+    return conversation("Trova il volo.", calls, answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_told"),
+    [
+        ("È il DY18. SkyFind era in manutenzione, quindi ho cercato su Volaria.", True),
+        ("È il DY18. SkyFind è più caro.", False),
+        ("È il DY18.", False),
+    ],
+)
+def test_a_failure_is_told_by_the_name_of_a_service_and_a_word_of_its_error_in_any_language(answer: str, is_told: bool):
+    assert ("step 2 failed, and the answer says so" in told(in_place_of(answer))) is is_told
+
+
 # --- commands that found nothing ---------------------------------------------------------------
 
 

@@ -407,3 +407,42 @@ def test_a_call_that_took_effect_twice_is_told_once_and_by_its_name():
         "transfer was made again after it failed and took effect twice: "
         "list_bookings has INV-3 twice as often as the others"
     ]
+
+
+# --- cents -------------------------------------------------------------------------------------
+
+
+def refunded(answer: str, amount: Any = 250, key: str = "amount_cents") -> Run:
+    receipt = {"refund": "rf_1", "amount": "2.50"}
+    return conversation("Refund the order.", [call("issue_refund", {"order": "O-1", key: amount}, receipt)], answer)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        refunded("I refunded 250.00 USD."),
+        refunded("Ich habe 250 € erstattet.", key="amountCents"),
+        refunded("He reembolsado 250,00 EUR.", key="importe_centimos"),
+        refunded("Zwróciłem 250 zł.", key="kwota_grosze"),
+        refunded("J'ai remboursé 250 €.", key="centimes"),
+    ],
+)
+def test_as_many_dollars_as_cents_were_asked_for_are_found(run: Run):
+    assert ("other_receipt", 2) in warned(run)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        refunded("I refunded 2.50 USD."),
+        refunded("I refunded 250 cents."),
+        refunded("It is refunded."),
+        refunded("Of 250.00 USD I refunded 2.50."),
+        refunded("I refunded 250.00 USD.", key="amount"),
+        refunded("It is held for 250 hours.", key="ore"),
+        refunded("It is for 250.", key="store"),
+        refunded("250 percent of it.", key="percent"),
+    ],
+)
+def test_cents_that_are_told_as_such_are_in_order(run: Run):
+    assert "other_receipt" not in [code for code, _ in warned(run)]

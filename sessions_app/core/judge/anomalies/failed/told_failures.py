@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import islice
 
 from sessions_app.core.judge.anomalies.reading.answer_words import SAYS_NOTHING, answer_of, plain, question_of
@@ -19,16 +19,28 @@ _MOST = 50
 
 
 def is_told(run: Run, step: Step, call: ToolCall, reason: str, *, owned_up: list[str], is_alone: bool) -> bool:
-    """A sentence that names the call denies something or says why, or the answer names it apart from those that went
-    well, or gives the status; or a sentence that owns up to something is about it. Where it speaks another language
-    than the tools, that is taken for granted of the only failure."""
+    """A sentence that names the call denies something or says why, as one that has a word of its tool alone; or the
+    answer names it apart from those that went well, or gives the status; or a sentence that owns up to something is
+    about it. Where it speaks another language than the tools, that is taken for granted of the only failure."""
     naming = [sentence for sentence in statements(run) if _names(run, step, call, sentence)]
     is_named = any(_denies(sentence) or _gives_reason(run, call, sentence, reason) for sentence in naming)
     if is_named or is_set_apart(run, step, call) or _gives_status(run, step, reason):
         return True
-    about = stems_in(_apart(call.tool_name), _asked(call), reason)
+    why, own = stems_in(reason), _own_words(run).get(call.tool_name, frozenset())
+    if any(own & said and (why - own) & said for said in map(stems_in, statements(run))):
+        return True
+    about = stems_in(_apart(call.tool_name), _asked(call)) | why
     is_foreign = is_alone and not is_in_english(run)
     return any(is_foreign or not about.isdisjoint(stems_in(sentence)) for sentence in owned_up)
+
+
+@once_each
+def _own_words(run: Run) -> dict[str, frozenset[str]]:
+    """By tool, the words of its name that no other of its kind has: what is left of `search_skyfind`."""
+    words = {tool: stems_in(_apart(tool)) for tool in _calls_of(run)}
+    often = Counter(stem for stems in words.values() for stem in stems)
+    own = {tool: frozenset(stem for stem in stems if often[stem] == 1) for tool, stems in words.items()}
+    return {tool: stems for tool, stems in own.items() if len(stems) < len(words[tool])}
 
 
 def _denies(sentence: str) -> bool:

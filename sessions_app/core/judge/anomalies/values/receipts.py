@@ -35,6 +35,9 @@ class _Said:
     def has(self, day: str) -> bool:
         return day in days_in(self.answer, day[:4])
 
+    def states(self, number: float) -> bool:
+        return number in self.figures.get(_digits(number), ())
+
     def slips(self, number: float) -> list[float]:
         """Other numbers that it may have been meant for, where the answer does not have it too."""
         others = [*self.figures.get(_digits(number), ()), *self.figures.get(f"{number:.12g}", ())]
@@ -52,6 +55,7 @@ def other_receipts(run: Run, rules: Rules) -> Iterator[Anomaly]:
         message, candidates = _of_other_day(run, said, step, call)
         if message is None and not candidates:
             message, candidates = _of_other_number(run, said, step, call)
+        message = message or _of_the_smaller_unit(said, call)
         checked += candidates
         if message:
             yield Anomaly(code="other_receipt", message=message, steps=(step.index,))
@@ -142,6 +146,27 @@ def _of_other_number(run: Run, said: _Said, step: Step, call: ToolCall) -> tuple
         was_told = f"{told:.12g} was told before and is in the answer" if told is not None else ""
         return (f"{step.name} was called with {key} {number:.12g}; {was_told}" if was_told else None), True
     return None, False
+
+
+def _of_the_smaller_unit(said: _Said, call: ToolCall) -> str | None:
+    """So many cents were asked for, and the answer has as many dollars."""
+    for key, used in plain_values(object_of(call.arguments)).items():
+        number = _number(used) if _CENTS.search(key) else None
+        if not number or not said.states(number) or said.states(number / 100) or _IN_CENTS.search(said.answer):
+            continue
+        called = f"{call.tool_name} was called with {key} {number:.12g}, which is {number / 100:.12g}"
+        return f"{called}; the answer says {number:.12g}"
+    return None
+
+
+_CENTS = re.compile(
+    r"(?:^|_|(?<=[a-z])(?=[A-Z]))(?:[Cc]ents?|[Mm]inor(?:_?[Uu]nits?)?|[Pp]ence|[Cc]entimes?|[Cc][ée]ntimos?|[Cc]entavos?"
+    r"|[Cc]entesimi|[Rr]appen|[Gg]rosz\w*|[øö]re)(?:$|_)|分$|銭$"
+)
+_IN_CENTS = re.compile(
+    r"\d ?(?:¢|ct|c(?!\w)|cents?|pence|centimes?|c[éêe]ntimos?|centavos?|centesimi|rappen|grosz\w*|[øö]re|分|銭)",
+    re.IGNORECASE,
+)
 
 
 def _number(item: JsonValue) -> float | None:
