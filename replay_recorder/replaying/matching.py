@@ -34,7 +34,7 @@ class CallBook:
             if found is None:
                 raise NoAnswerRecorded(self._missing(name, arguments))
             if not same_value(found.arguments, arguments):
-                self._differs(found, arguments)
+                self._differs(found, f"arguments of {found.name}", found.arguments, arguments)
             self._left.remove(found)
         return found
 
@@ -61,10 +61,15 @@ class CallBook:
         equal = [call for call in by_id or named if same_value(call.arguments, arguments)]
         return next(iter(equal or by_id), None)
 
-    def _differs(self, found: RecordedCall, arguments: Any) -> None:
+    def reached(self, found: RecordedCall, given: Any) -> None:
+        """The call came through the checks and hooks in front of its tool. Raises `RequestDiffers`."""
+        if found.given is not None and not same_value(found.given, given):
+            self._differs(found, f"what {found.name} was given", found.given, given)
+
+    def _differs(self, found: RecordedCall, what: str, recorded: Any, now: Any) -> None:
         if self._on_difference == "stop":
-            raise RequestDiffers(found.step, f"arguments of {found.name}", found.arguments, arguments)
-        self.notes.append(AnotherRequest(found.step, "arguments", found.arguments, arguments))
+            raise RequestDiffers(found.step, what, recorded, now)
+        self.notes.append(AnotherRequest(found.step, "arguments", recorded, now))
 
     def _missing(self, name: str, arguments: Any) -> str:
         asked = f"No recorded answer is left for {name} with {in_words(arguments)}."

@@ -30,6 +30,7 @@ from pydantic_ai.usage import UsageLimits
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from replay_recorder.hooks.pydantic_ai import RecordRuns
+from replay_recorder.hooks.pydantic_ai_given import asked_arguments, given_fields
 from replay_recorder.hooks.pydantic_ai_messages import message_text
 from replay_recorder.hooks.pydantic_ai_reading import settings_value
 from replay_recorder.replaying.comparing import Difference, first_difference, settings_difference
@@ -345,6 +346,10 @@ class FrozenTools(AbstractCapability[Any]):
         self._stops.before_call(call.tool_name, call.tool_call_id, arguments)
         self._hooks_behind.look(ctx.root_capability)
         recorded = await self.book.answer(call.tool_name, call.tool_call_id, call.args)
+        asked = asked_arguments(call.args)
+        reached = given_fields(asked, arguments)
+        if "ran_with_unknown" not in reached:
+            self.book.reached(recorded, reached.get("ran_with", asked))
         if recorded.was_put_off:
             self._put_off[call.tool_call_id] = recorded
             raise CallDeferred

@@ -75,6 +75,8 @@ class RecordedCall:
     """What the tool said to whoever is to approve or to answer the call."""
     is_output: bool = False
     is_handoff: bool = False
+    given: Any = None
+    """What the tool itself was given, behind all checks and hooks; None where that was not heard, or not whole."""
 
     @property
     def ended_before_tool(self) -> bool:
@@ -178,7 +180,7 @@ def read_recording(run: Run, *, url: str | None = None, key: str | None = None) 
     steps = list(main_steps(record))
     histories = _histories(record)
     answers = [_answer(record, index, step, histories) for index, step in steps if step["kind"] == "model"]
-    calls = [_call(index, step) for index, step in steps if step["kind"] == "tool"]
+    calls = [_call(record, index, step) for index, step in steps if step["kind"] == "tool"]
     return Recording(record=record, answers=_without_repeated(answers), calls=calls)
 
 
@@ -265,7 +267,7 @@ def _is_repeated(one: RecordedAnswer, after: RecordedAnswer) -> bool:
     return failed and one.messages is not None and one.messages == after.messages
 
 
-def _call(index: int, step: Json) -> RecordedCall:
+def _call(record: Json, index: int, step: Json) -> RecordedCall:
     return RecordedCall(
         step=index,
         name=str(step.get("tool_name") or step.get("name")),
@@ -285,7 +287,15 @@ def _call(index: int, step: Json) -> RecordedCall:
         waits_with=step.get("waits_with"),
         is_output=bool(step.get("is_output")),
         is_handoff=step.get("handoff") is not None,
+        given=_given(step) if record.get("recorder.ran_with") else None,
     )
+
+
+def _given(step: Json) -> Any:
+    has_run = step.get("tool_ran", step.get("outcome") == "success")
+    if not has_run or "ran_with_unknown" in step:
+        return None
+    return step.get("ran_with", read_arguments(plain_value(step.get("arguments"))))
 
 
 def _exchange(http: Json | None) -> RecordedExchange | None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from agents import RunConfig, Runner, function_tool
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, FunctionToolset, ToolApproved
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart
 
 import replay_recorder
@@ -205,6 +206,40 @@ def test_a_call_whose_approval_changed_its_arguments_is_the_recorded_one():
     record["steps"][0]["arguments"] = {"path": "/var"}  # not what the model sent
     with pytest.raises(RequestDiffers, match="arguments of delete"):
         again(record)
+
+
+class Moves(AbstractCapability[None]):
+    """Has another folder deleted than the model asked for."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        return {**args, "path": self._path}
+
+
+def test_a_call_of_which_a_hook_gives_the_tool_something_else_is_not_the_recorded_one():
+    asks = ModelResponse([ToolCallPart("delete", {"path": "/tmp"}, tool_call_id="d1")])
+    agent: Agent[None, Any] = Agent()
+
+    @agent.tool_plain
+    def delete(path: str) -> str:
+        return f"{path} is gone"
+
+    async def recorded_run() -> None:
+        await agent.run("Clean up.", model=Scripted(asks, says("Done.")), capabilities=[Moves("/tmp/a")])
+
+    record = json.loads(record_of(recorded_run)[0])
+
+    def again(path: str, on_difference: Any = "stop") -> str:
+        tools = replay_recorder.frozen_tools(record, on_difference=on_difference)
+        model = replay_recorder.replay_model(record)
+        return run(agent, "Clean up.", model=model, capabilities=[Moves(path), tools])
+
+    assert again("/tmp/a") == "Done."
+    with pytest.raises(RequestDiffers, match="what delete was given differs"):
+        again("/var")
+    assert again("/var", "play_on") == "Done."
 
 
 # --- the OpenAI Agents SDK ---------------------------------------------------------------------
