@@ -106,6 +106,49 @@ def test_items_that_hold_a_call_twice_or_not_at_all_are_named(change: Change):
     assert [(reason.message, reason.step) for reason in judged.reasons] == [(COUNTED[change], 4)]
 
 
+def _continued() -> Record:
+    """The run of a call that somebody approved: 1 the tool, 2 model."""
+
+    @function_tool(needs_approval=True)
+    async def cancel() -> str:
+        return "cancelled"
+
+    made = playing.agent([playing.calls("cancel", "{}", "c1")], [playing.says("Done.")], tools=[cancel])
+
+    async def decided() -> None:
+        state = (await playing.run(made)).to_state()
+        state.approve(state.get_interruptions()[0])
+        await playing.run(made, state)
+
+    return playing.recorded(decided)[-1]
+
+
+@pytest.mark.parametrize("change", [_other_text, _other_output, _no_answer, lambda record: record["items"].clear()])
+def test_items_of_a_run_that_goes_on_are_held_against_both_runs(change: Change):
+    record = _continued()
+    assert [item["raw"]["type"] for item in record["items"] if item["type"] != "tool_approval_item"] == [
+        "function_call",
+        "function_call_output",
+        "message",
+    ]
+    record["items"] = [item for item in record["items"] if item["type"] != "tool_approval_item"]
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
+
+    change(record)
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [reason.code for reason in judged.reasons] == ["items_contradicted"]
+
+
+def test_items_without_the_last_words_of_the_model_are_named():
+    record = _looked_up(STATUS)
+
+    del record["items"][2]
+
+    told = [reason.message for reason in assert_promise_kept(bytes_of(record)).reasons]
+    assert told == ["The run's items lack the answer of step 3 (scripted-1)."]
+
+
 THOUGHT = {
     "id": "rs_1",
     "type": "reasoning",

@@ -16,6 +16,7 @@ from sessions_app.core.history import nodes
 from sessions_app.core.judge.model_http_requests import details_sent
 from sessions_app.core.judge.openai_loop import rewritten_requests
 from sessions_app.core.judge.reading import (
+    as_object,
     main_models,
     objects_in,
     own_tools,
@@ -124,34 +125,46 @@ def _other_items(run: Run) -> Iterator[Reason]:
 
 
 def _other_number(run: Run) -> Iterator[Reason]:
-    """Calls and answers that the items hold once more than the run made them, or not at all. A handoff's filter that
-    writes the history anew may take those before it out of the items as well."""
     items = run.extra.get("items")
-    if not isinstance(items, list) or run.status != "ok" or run.deferred is not None:
-        return
+    is_of_recorder = isinstance(items, list) and all("raw" in as_object(item) for item in items)
+    if isinstance(items, list) and is_of_recorder and run.status == "ok":
+        yield from _held_again(run, items)
+        yield from _not_held(run, items)
+
+
+def _held_again(run: Run, items: list[JsonValue]) -> Iterator[Reason]:
+    """Calls and answers that the items hold once more than the run made them."""
     made = Counter(str(call.call_id) for _, call in own_tools(run))
     held: Counter[tuple[str, str, str]] = Counter()
-    for position, item in enumerate(items):
-        raw = item.get("raw") if isinstance(item, dict) else None
-        what = _OF_CALLS.get(str(raw.get("type"))) if isinstance(raw, dict) else None
-        if isinstance(raw, dict) and what is not None:
-            key = what, str(raw.get("call_id")), str(item.get("type"))
-            held[key] += 1
-            if held[key] > made[key[1]] > 0:
+    for position, item in enumerate(map(as_object, items)):
+        raw = as_object(item.get("raw"))
+        what, call_id = _OF_CALLS.get(_told_by_item(raw)[0]), str(raw.get("call_id"))
+        if what is not None:
+            held[what, call_id, str(item.get("type"))] += 1
+            if held[what, call_id, str(item.get("type"))] > made[call_id] > 0:
                 message = f"The run's items[{position}] holds a call's {what} once more."
                 yield reason_at_end(run, "items_contradicted", message)
-    known = {(what, call_id) for what, call_id, _ in held}
+
+
+def _not_held(run: Run, items: list[JsonValue]) -> Iterator[Reason]:
+    """Calls, answers of tools and the last words of the model. A handoff's filter that writes the history anew may take
+    those before it out of the items as well."""
+    held = [as_object(item.get("raw")) for item in objects_in(items)]
+    known = {(_OF_CALLS.get(_told_by_item(raw)[0]), str(raw.get("call_id"))) for raw in held}
     rewritten = rewritten_requests(run)
     kept_from = rewritten[1].index if rewritten else 0
-    for step, call in own_tools(run) if held else ():
-        if step.index < kept_from:
-            continue
-        for what in _said_of(call):
+    for step, call in own_tools(run):
+        for what in _said_of(call) if step.index >= kept_from else ():
             if (what, str(call.call_id)) not in known:
                 yield reason_at_end(run, "items_contradicted", f"The run's items lack the {what} of {step_name(step)}.")
+    said = {text for raw in held for text in _words(raw.get("content"))}
+    for step, asked in main_models(run)[-1:]:
+        parts = seen_message(asked.response, step=0).parts_of("text") if asked.response else []
+        if not said.issuperset(text for part in parts for text in _words(part.get("content"))):
+            yield reason_at_end(run, "items_contradicted", f"The run's items lack the answer of {step_name(step)}.")
 
 
-_OF_CALLS = {"function_call": "arguments", "function_call_output": "answer"}
+_OF_CALLS = {"call": "arguments", "answer": "answer"}
 
 
 def _said_of(call: ToolCall) -> list[str]:
