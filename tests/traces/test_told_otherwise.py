@@ -626,6 +626,18 @@ def test_tools_in_litellms_invocation_parameters_that_differ_from_those_offered_
     assert ("defines a tool in two ways" in (result.facts["proof"]["parameters"]["reason"] or "")) is is_another
 
 
+@pytest.mark.parametrize(("said", "is_another"), [("You are the support agent", False), ("You are a pirate", True)])
+def test_an_anthropic_body_whose_system_prompt_is_another_is_named(said: str, is_another: bool) -> None:
+    whole = list(Capture(CHOICE / "anthropic-sdk-openinference" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if '"system"' in str(span.attributes.get("input.value")))
+
+    _, result = replayed_of(changed(whole, at, "input.value", "You are the support agent", said))
+
+    part = result.facts["proof"]["requests"]
+    assert (part["state"] == "proven") is not is_another
+    assert ("are given in two ways" in (part["reason"] or "")) is is_another
+
+
 @pytest.mark.parametrize(("role", "is_another"), [("assistant", False), ("zq", True), ("user", True)])
 def test_an_anthropic_body_whose_answer_has_another_role_is_named(role: str, is_another: bool) -> None:
     whole = list(Capture(CHOICE / "anthropic-sdk-openinference" / "order_lookup").spans)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from sessions_app.core.conventions.told_twice import (
+    are_instructions_told_otherwise,
     are_messages_told_otherwise,
     are_settings_told_otherwise,
     are_tools_told_otherwise,
@@ -33,6 +34,7 @@ def _fill(reading: Reading, other: Reading) -> None:
     kind = reading.kind or other.kind
     if kind == "model":
         reading.are_messages_told_otherwise |= are_messages_told_otherwise(reading, other)
+        reading.are_messages_told_otherwise |= are_instructions_told_otherwise(reading, other)
         reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, other.settings)
         reading.are_settings_told_otherwise |= not could_be_same_model(reading.model, other.model)
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)

@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from sessions_app.core.conventions.bodies import put_request, put_response
 from sessions_app.core.conventions.merging import merged
-from sessions_app.core.conventions.told_twice import are_settings_told_otherwise, ids_in, lacks_tools, spoken_in
+from sessions_app.core.conventions.told_twice import (
+    are_instructions_told_otherwise,
+    are_settings_told_otherwise,
+    ids_in,
+    lacks_tools,
+    spoken_in,
+)
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.provider_messages import request_of, response_of, tools_of
@@ -31,6 +37,7 @@ def with_bodies(reading: Reading) -> Reading:
     if response is not None:
         put_response(bodies, response)
         _hold_against_echo(reading, parsed(reading.output))
+    reading.are_messages_told_otherwise |= are_instructions_told_otherwise(reading, bodies)
     if reading.messages is not None:
         bodies.instructions = None
         reading.messages = _with_ids(reading.messages, bodies.messages or ())

@@ -127,6 +127,18 @@ def is_system_told_otherwise(left: Messages, right: Messages) -> bool:
     return not {*one, *other}.isdisjoint(message.words("\n").strip() for message in others)
 
 
+def are_instructions_told_otherwise(reading: Reading, other: Reading) -> bool:
+    """Whether both have words of the system, apart or among their messages, and not the same."""
+    left, right = map(_system_prompt, (reading, other))
+    return bool(left and right) and left != right
+
+
+def _system_prompt(reading: Reading) -> list[str]:
+    """In words: protocols put line breaks between its texts, or none."""
+    texts = dict.fromkeys(((reading.instructions or "").strip(), *_system_of(reading.messages)))
+    return " ".join(texts).split()
+
+
 def _system_of(messages: Messages) -> list[str]:
     words = (message.words("\n").strip() for message in messages or () if message.role == "system")
     return [each for each in words if each]
