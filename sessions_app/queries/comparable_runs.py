@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 from rapidfuzz import fuzz
+from rapidfuzz.utils import default_process
 
 from sessions_app.models import Run, Session
 
@@ -90,7 +91,7 @@ def _ended_well(run: Run) -> list[Run]:
 def _likeness(run: Run, other: Run) -> float:
     """Of the two inputs, from 0 to 100."""
     asked, there = run.input_preview, other.input_preview
-    return fuzz.token_sort_ratio(asked, there) if asked and there else 0
+    return fuzz.token_sort_ratio(asked, there, processor=default_process) if asked and there else 0
 
 
 def _question(run: Run, other: Run) -> str:

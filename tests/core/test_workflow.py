@@ -284,7 +284,7 @@ def test_a_part_of_a_long_run_is_not_counted_as_the_whole():
         (replay(1, None), "replay #1 did not finish"),
         (replay(1, "diverged"), "replay #1 took a different course"),
         (fork(2), "fork #2 at step 2 finished"),
-        (replace(fork(2), verdict="unknown_from_step"), "fork #2 at step 2 did not finish"),
+        (replace(fork(2), verdict="unknown_from_step"), "fork #2 at step 2 waits for an answer"),
         (fork(2, met=True), "fork #2 at step 2 ended as expected: it asks back"),
     ],
 )

@@ -426,38 +426,40 @@ def test_without_any_run_to_compare_with_it_is_said_what_to_do(shop, bob):
 
 
 @pytest.mark.usefixtures("twins")
-@pytest.mark.parametrize(("headers", "count"), [({}, 3), ({"HX-Request": "true"}, 2)])
-def test_runs_of_the_same_agent_that_ended_well_are_offered_the_most_alike_first(bob, headers, count):
-    """The menu has no more than those that were asked alike."""
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
+def test_runs_of_the_same_agent_that_ended_well_are_offered_the_most_alike_first(bob, headers):
     page = bob.get("/p/shop/s/bad/twins", headers=headers).content.decode()
 
-    assert list(dict.fromkeys(re.findall(r"bad\.\.\.(\w+)", page))) == ["same", "near", "far"][:count]
-    assert re.findall(r"(same|similar|different) question", page)[:3] == ["same", "similar", "different"][:count]
+    assert list(dict.fromkeys(re.findall(r"bad\.\.\.(\w+)", page))) == ["same", "near"]
+    assert re.findall(r"(same|similar|different) question", page) == ["same", "similar"]
 
 
 def test_a_run_to_compare_with_is_told_by_its_answer_and_by_its_question_where_that_differs(shop, bob):
-    runs = (("bad", "Late?", "Never."), ("same", "Late?", "Until 14:00."), ("far", "Wifi?", "Yes."))
+    runs = (
+        ("bad", "Checkout late?", "Never."),
+        ("same", "Checkout late?", "Until 14:00."),
+        ("far", "Late checkout?", "Yes."),
+    )
     for run_id, asked, answered in runs:
         load_record(shop, run_id=run_id, session_id=run_id, input=asked, output=answered, agent={"name": "desk"})
 
     head, _, rows = bob.get("/p/shop/s/bad/twins").content.decode().partition("<table")
 
     assert all(answer in rows for answer in ("Until 14:00.", "Yes."))
-    assert ("Never." in head, "Wifi?" in rows, "Late?" in rows) == (True, True, False)
+    assert ("Never." in head, "Late checkout?" in rows, "Checkout late?" in rows) == (True, True, False)
     assert re.search(r'bad\.\.\.same"\s+data-next', head)
 
 
 @pytest.mark.usefixtures("twins")
-@pytest.mark.parametrize(("headers", "offered"), [({}, ["near", "far"]), ({"HX-Request": "true"}, ["near"])])
-def test_a_run_whose_answer_may_be_wrong_did_not_end_well(bob, headers, offered):
-    """The menu leaves out those that were asked something else, too."""
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
+def test_a_run_whose_answer_may_be_wrong_did_not_end_well(bob, headers):
     odd = {"code": "refusal_unsaid", "message": "charge_card was declined", "steps": [2], "level": "warning"}
     Run.objects.filter(run_id="same").update(anomalies=[odd])
     Run.objects.filter(run_id="near").update(anomalies=[odd | {"code": "finish_order", "level": "info"}])
 
     page = bob.get("/p/shop/s/bad/twins", headers=headers).content.decode()
 
-    assert list(dict.fromkeys(re.findall(r"bad\.\.\.(\w+)", page))) == offered
+    assert list(dict.fromkeys(re.findall(r"bad\.\.\.(\w+)", page))) == ["near"]
 
 
 def test_where_no_run_went_well_its_failure_group_comes_first(shop, bob):

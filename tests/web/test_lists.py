@@ -101,6 +101,13 @@ def test_list_blocks_a_query_that_it_does_not_understand(shop, bob):
     assert "data-row" not in page
 
 
+def test_all_parts_of_a_query_that_are_not_understood_are_told(shop, bob):
+    page = bob.get(ADDRESS, {"q": "status:purple late foo:bar"}).content.decode()
+
+    assert '<code class="query-part">foo:bar</code> There is no key' in page
+    assert "<code>status:error late</code></a>?" in page
+
+
 def test_list_without_matches_offers_each_part_left_out(shop, bob):
     make_session(shop, "one", status="error")
 

@@ -124,9 +124,22 @@ def test_more_groups_than_are_shown_are_all_counted(bob, shop):
     page = bob.get("/p/shop/").content.decode()
 
     assert "13 failures or anomalies are new or rising" in page
-    assert "top 12 of 13 by growth in 24 h" in page
+    assert "top 12 of 13 rising first" in page
     assert page.count("failing-what") == 12
     assert 'run=r12"' in page.partition("Open the top failure")[0]
+
+
+def test_of_what_grew_runs_that_failed_stand_above_anomalies(shop):
+    now = timezone.now()
+    fail(shop, "crash", "out of memory", at=now - timedelta(hours=9))
+    for number in range(2):
+        fail(shop, f"odd{number}", "refused", at=now - timedelta(hours=1))
+    odd = [{"code": "refusal_unsaid", "message": "pay was declined", "steps": [2], "level": "warning"}]
+    Run.objects.filter(run_id__startswith="odd").update(status="ok", error_preview=None, anomalies=odd)
+
+    told = [failure.newest.newest.run_id for failure in failing_now(shop, now).failures]
+
+    assert told == ["crash", "odd1"]
 
 
 def test_what_failed_today_stands_above_what_did_not_also_where_it_shrinks(shop):
@@ -438,6 +451,22 @@ def test_a_list_price_is_offered_with_its_amount_and_only_where_one_is_known(bob
     assert page.count("Set a price") == 3
     bob.post("/p/shop/settings/prices/list", {"model": ["gpt-4o", "gpt-4o-mini", "own-model-7"]})
     assert sorted(price.model for price in ModelPrice.objects.all()) == ["gpt-4o", "gpt-4o-mini"]
+
+
+def test_list_prices_of_all_models_are_taken_at_once_where_prices_are_kept(bob, shop):
+    """A dated version of a model costs what the model does, by whose name its price is offered."""
+    for run_id, model in (("r1", "gpt-4o"), ("r2", "gpt-4.1-2099-08-06"), ("r3", "own-model-7")):
+        send(shop, run_id, model_step(model))
+
+    costs, prices = (bob.get(f"/p/shop/{page}").content.decode() for page in ("costs", "settings/prices"))
+    answer = bob.post("/p/shop/settings/prices/list", {"model": ["gpt-4o", "gpt-4.1-2099-08-06"], "to": "prices"})
+
+    for page in (costs, prices):
+        assert "Use list prices for 2 of 3 models" in page
+        assert "Use list price of gpt-4.1 <" in page
+    assert answer["Location"] == "/p/shop/settings/prices"
+    assert ModelPrice.objects.get(model="gpt-4.1-2099-08-06").input_price == ModelPrice(input_price=2).input_price
+    assert '<th scope="col" class="num">Cost</th>' not in costs
 
 
 def test_a_model_without_a_known_list_price_leads_to_the_form(bob, shop):

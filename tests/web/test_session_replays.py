@@ -138,7 +138,7 @@ def test_what_several_runs_lack_is_told_once_above_them(shop, bob):
         "in part 3 runs (2–4) It is not the same. Set instructions ."
     )
     assert page.count("It is not the same.") == 1
-    assert rows_of(page)[3] == "4 check all done in part #1 of chat_4"
+    assert rows_of(page)[3] == "4 check all done in part same 1 step #1 of chat_4"
 
 
 def test_the_run_that_went_wrong_is_marked_in_the_table(shop, bob):

@@ -182,6 +182,16 @@ def test_times_are_spelled_in_the_zone_with_scripts_off(ann, shop):
     assert 'data-exact="2025-11-17 15:14:00 UTC" data-ago>2025-11-18</time>' in in_zone
 
 
+def test_preferences_stand_among_the_settings_of_the_project_that_led_there(ann, shop):
+    assert 'href="/me?in=shop"' in ann.get("/p/shop/settings").content.decode()
+
+    inside, alone = (ann.get(address).content.decode() for address in ("/me?in=shop", "/me?in=other"))
+    answer = ann.post("/me?in=shop", {"theme": "dark"})
+
+    assert ("/p/shop/settings/anomalies" in inside, "/p/shop/settings" in alone) == (True, False)
+    assert answer["Location"] == "/me?in=shop"
+
+
 def test_a_zone_that_does_not_exist_is_refused_in_words(ann):
     answer = ann.post("/me", {"zone": "Mars/Olympus"})
 

@@ -98,7 +98,7 @@ def test_a_run_that_reproduces_is_debugged_and_needs_no_world(bob, parent):
 
     page = page_of(bob, parent)
 
-    assert "It reproduces: replay #1 reproduced the run." in page
+    assert "Replay #1 reproduced the run." in page
     assert next_step(page) == "5"
     assert "not needed" in words_of(step_of(page, 6))
     assert re.search(r'class="flow-factors"\s*>', step_of(page, 6))
