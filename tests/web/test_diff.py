@@ -436,9 +436,9 @@ def test_runs_of_the_same_agent_that_ended_well_are_offered_the_most_alike_first
 
 def test_a_run_to_compare_with_is_told_by_its_answer_and_by_its_question_where_that_differs(shop, bob):
     runs = (
-        ("bad", "Checkout late?", "Never."),
-        ("same", "Checkout late?", "Until 14:00."),
-        ("far", "Late checkout?", "Yes."),
+        ("bad", "Can I leave late?", "Never."),
+        ("same", "Can I leave late?", "Until 14:00."),
+        ("far", "Can I leave very late?", "Yes."),
     )
     for run_id, asked, answered in runs:
         load_record(shop, run_id=run_id, session_id=run_id, input=asked, output=answered, agent={"name": "desk"})
@@ -446,7 +446,7 @@ def test_a_run_to_compare_with_is_told_by_its_answer_and_by_its_question_where_t
     head, _, rows = bob.get("/p/shop/s/bad/twins").content.decode().partition("<table")
 
     assert all(answer in rows for answer in ("Until 14:00.", "Yes."))
-    assert ("Never." in head, "Late checkout?" in rows, "Checkout late?" in rows) == (True, True, False)
+    assert ("Never." in head, "Can I leave very late?" in rows, "Can I leave late?" in rows) == (True, True, False)
     assert re.search(r'bad\.\.\.same"\s+data-next', head)
 
 
