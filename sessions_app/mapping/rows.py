@@ -42,7 +42,7 @@ STEP_PREVIEW = 160
 """The same of a step: there are many, and a row shows no more."""
 KEY_BYTES = 16
 """Of a SHA-256: enough to tell values apart."""
-_STRIP = 200
+STRIP = 200
 """Letters; of a longer run each stands for some steps that follow one another."""
 _INDEXED_NAME = 512
 """Characters of a tool's name that can be searched; an entry of a GIN index holds 2,712 bytes."""
@@ -128,7 +128,7 @@ def _count_columns(run: Run) -> dict[str, object]:
         "tool_names": sorted({clean(call.tool_name)[:_INDEXED_NAME] for _, call in run.tool_calls}),
         "model_names": sorted(clean(name) for name in names if name),
         "step_kinds": sorted({step.kind for step in run.steps}),
-        "strip": strip_of([_letter(step, failed) for step in counted], _STRIP),
+        "strip": strip_of([_letter(step, failed) for step in counted], STRIP),
     }
 
 

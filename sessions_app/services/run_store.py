@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from django.contrib.postgres.search import SearchVector
 from django.db import transaction
-from django.db.models import Case, CharField, F, Func, QuerySet, TextField, Value, When
+from django.db.models import Case, CharField, F, Func, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 from django.utils import timezone
 
 from sessions_app import models
-from sessions_app.core.errors import RunConflict
+from sessions_app.core.errors import RunConflict, StoredBytesMissing
+from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import AgentCall, Run
@@ -20,7 +21,9 @@ from sessions_app.core.search.run_text import searched_text
 from sessions_app.mapping import payloads
 from sessions_app.mapping.bases import find_base, numbers_of
 from sessions_app.mapping.binary_rows import binary_cursor
-from sessions_app.mapping.rows import clean, content_columns, digest_bytes, run_columns, step_rows, storable
+from sessions_app.mapping.load import load_run
+from sessions_app.mapping.pieces import step_texts
+from sessions_app.mapping.rows import STRIP, clean, content_columns, digest_bytes, run_columns, step_rows, storable
 from sessions_app.mapping.run_contents import write_content
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.contents import release
@@ -162,8 +165,50 @@ def lock_trace(project: models.Project, trace_id: str, *, waits: bool = True) ->
 
 def _insert(project: models.Project, run: Run, digest: str, source: bytes | None) -> models.Run:
     row = models.Run.objects.create(project=project, run_id=run.run_id, **_written(project, run, digest, source))
+    _claim_caller(row)
     _claim_called(row, run)
     return row
+
+
+def _claim_caller(row: models.Run) -> None:
+    """The run that called it and arrived before it, where it does not say so itself; what went wrong in it is told
+    there."""
+    if row.parent_run_id or row.origin != "recorded":
+        return
+    has_agents = Q(strip__icontains="a") | Q(step_count__gt=STRIP)
+    earlier = models.Run.objects.filter(has_agents, session=row.session, origin="recorded").exclude(pk=row.pk)
+    for caller in earlier.select_related("content", "project").order_by("-pk")[:_CALLERS]:
+        if step := _step_that_called(caller, row.run_id):
+            row.parent_run_id, row.parent_step = caller.run_id, step
+            row.save(update_fields=["parent_run_id", "parent_step"])
+            _judge_again(caller, row.run_id)
+            return
+
+
+_CALLERS = 50
+"""Runs of a session, the newest first, that are asked whether they called one."""
+
+
+def _step_that_called(caller: models.Run, run_id: str) -> int | None:
+    try:
+        steps = [step for step in caller.steps if step.kind == "agent"]
+        texts = step_texts(caller.content, steps)
+    except StoredBytesMissing:
+        return None
+    called = zip(steps, map(Fields, texts), strict=True)
+    return next((step.index for step, fields in called if fields.text("run_id") == run_id), None)
+
+
+def _judge_again(caller: models.Run, run_id: str) -> None:
+    """Where all of it is still stored."""
+    try:
+        run = load_run(caller)
+    except StoredBytesMissing:
+        return
+    wrong = wrong_in_called(caller.project, run)
+    if run_id in wrong:
+        columns = storable(judgement_columns(run, rules(caller.project), wrong))
+        models.Run.objects.filter(pk=caller.pk).update(**columns)
 
 
 def _claim_called(row: models.Run, run: Run) -> None:
@@ -173,7 +218,8 @@ def _claim_called(row: models.Run, run: Run) -> None:
     if not steps:
         return
     called = models.Run.objects.filter(session=row.session, run_id__in=[name for _, name in calls], parent_run_id=None)
-    called.exclude(pk=row.pk).update(parent_run_id=run.run_id, parent_step=Case(*steps))
+    others = called.exclude(run_id__in=[row.run_id, row.parent_run_id or ""])
+    others.update(parent_run_id=run.run_id, parent_step=Case(*steps))
 
 
 def _write_over(row: models.Run, project: models.Project, run: Run, digest: str, source: bytes | None) -> None:

@@ -64,6 +64,29 @@ def test_runs_that_were_called_know_by_which_step():
     assert Run.objects.get(run_id="child").parent_step == 2
 
 
+def test_a_called_run_that_arrives_after_its_caller_knows_by_which_step_and_is_told_there():
+    project = make_project()
+    calls = make_record("parent", make_tool_step(), CALL, session_id="s", status="ok", output=BRIEF)
+
+    for record in (calls, child(make_tool_step("open_filing", error=DENIED)), make_record("stranger", session_id="s")):
+        ingest_document(project, json.dumps(record).encode())
+
+    runs = {run.run_id: run for run in Run.objects.all()}
+    called = {run_id: (run.parent_run_id, run.parent_step) for run_id, run in runs.items()}
+    assert called == {"parent": (None, None), "child": ("parent", 2), "stranger": (None, None)}
+    assert "sub_agent_unsaid" in [each["code"] for each in runs["parent"].anomalies]
+    assert "first anomaly" in runs["parent"].story
+
+
+def test_runs_that_call_each_other_have_one_caller():
+    project = make_project()
+    for name, other in (("one", "two"), ("two", "one")):
+        record = make_record(name, {**CALL, "run_id": other}, session_id="s")
+        ingest_document(project, json.dumps(record).encode())
+
+    assert dict(Run.objects.values_list("run_id", "parent_run_id")) == {"one": None, "two": "one"}
+
+
 FAILED = child(make_tool_step("open_filing", error=DENIED))
 
 
