@@ -322,6 +322,8 @@ def test_of_many_runs_the_start_is_that_of_the_newest_and_says_so(shop, bob):
 
     another_run(run.session, run, "two")
 
+    page = bob.get(ADDRESS).content.decode()
+    assert "steps in all runs that match; the marks are those of the run shown" in page
     assert "newest run" in match(r'<td role="cell" class="c-when">(.*?)</td>', bob.get(ADDRESS).content.decode())
 
 
