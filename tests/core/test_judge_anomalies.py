@@ -849,6 +849,7 @@ PAGE = [{"id": n, "price": 10} for n in range(3)]
         summed("Your total is 75.50 €."),
         summed("Your total is 1,000.50.", lines=[{"price": 1000}, {"price": 0.5}]),
         summed("Three items in all, the dearest costs 40."),
+        summed("The total of the two dearest is 65."),
         summed("You have 3 items in all."),
         summed("Your total is 85, with 9.50 for shipping."),
         summed("The cart c_85 holds three in all."),

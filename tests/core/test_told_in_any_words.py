@@ -9,6 +9,7 @@ import pytest
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.run import Run
 from tests.core.test_trouble_in_the_middle import call, conversation, told
+from tests.growth import LINEAR, growth
 
 
 def warned(run: Run) -> list[tuple[str, int]]:
@@ -446,3 +447,73 @@ def test_as_many_dollars_as_cents_were_asked_for_are_found(run: Run):
 )
 def test_cents_that_are_told_as_such_are_in_order(run: Run):
     assert "other_receipt" not in [code for code, _ in warned(run)]
+
+
+def test_a_check_that_said_no_with_a_reason_is_told_once():
+    run = asked_leave({"approved": False, "error": "above the band"})
+
+    assert warned(run) == [("refusal_unsaid", 2)]
+
+
+# --- what the instructions put first -----------------------------------------------------------
+
+FIRST = "Refunds above 200 EUR need leave: call request_leave first and issue_refund only after it answered yes."
+
+
+def instructed(
+    instructions: str = FIRST, amount: float = 540, answer: str = "It is refunded.", *, asks: bool = False
+) -> Run:
+    calls = [call("issue_refund", {"order": "O-1", "amount": amount}, {"refund": "RF-1"})]
+    leave = [call("request_leave", {"order": "O-1"}, "yes")] if asks else []
+    return conversation("I want it back.", [*leave, *calls], answer, instructions=instructions)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        instructed(),
+        instructed("Über 200 EUR braucht es eine Freigabe. Rufe zuerst request_leave auf, dann issue_refund."),
+        instructed("Llama primero a request_leave y luego a issue_refund."),
+        instructed("Appelle request_leave avant issue_refund."),
+        instructed("必ず先に request_leave を呼び、その後 issue_refund を呼ぶ。"),
+    ],
+)
+def test_a_tool_that_the_instructions_put_first_and_nobody_called_is_found(run: Run):
+    assert warned(run) == [("check_skipped", 2)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        instructed(asks=True),
+        instructed(amount=79),
+        instructed("You may use request_leave and issue_refund."),
+        instructed("If the customer is new, call request_leave before issue_refund."),
+        instructed("Call issue_refund first."),
+        instructed(answer="It is refunded. I did not request leave as it was urgent."),
+    ],
+)
+def test_an_order_that_was_kept_or_does_not_hold_is_in_order(run: Run):
+    assert warned(run) == []
+
+
+# --- what it costs -----------------------------------------------------------------------------
+
+
+def test_what_tools_say_of_many_calls_costs_no_more_than_their_number():
+    def ran(number: int) -> Run:
+        calls = [call("check_approval", {"of": f"o-{n}", "zone": "z-1"}, {"approved": False}) for n in range(number)]
+        for n in range(number):
+            of = {"of": f"o-{n}", "zone": "z-1"}
+            calls += [
+                call("buscar_cliente", of, {"status": 404, "fehler": "x"}),
+                call(f"mandar_{n % 9}", of, {"id": n}),
+            ]
+            calls += [call("get_clause", {"n": n}, "" if n == 3 else "as usual"), call("agent", of, NO_ACCESS)]
+            calls += [call("szukaj", {"kursor": f"k-{n}"}, {"rows": PARCELS, "total": 9 * n, "next": f"k-{n + 1}"})]
+            calls += [call("esami", of, {"of": f"o-{n}9", "valore": n + 0.3}), call("dose", {"inr": n + 0.3}, "x")]
+            calls += [call("crear", of, {"lineas": amounts(1, 2, 4), "total": 9.5}), call("deny", of, outcome="denied")]
+        answer = "".join(f"Approved o-{n} with 9.5 of {n}.\n" for n in range(number))
+        return conversation("Approve them.", calls, answer, instructions=FIRST * number)
+
+    assert growth(find_anomalies, ran(25), ran(100)) < LINEAR

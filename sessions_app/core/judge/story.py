@@ -44,7 +44,7 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
         _calls_in_words(run, odd),
         _end_in_words(run),
         *failures,
-        None if odd is None or f"step {odd} failed" in failures else f"{ODD_AT}{odd}",
+        None if odd is None or {f"step {odd} {_FAILED}", f"step {odd} {_TOLD}"} & set(failures) else f"{ODD_AT}{odd}",
         None if odd is not None or failures else _doubt_in_words(anomalies),
     ]
     return " · ".join(part for part in parts if part)

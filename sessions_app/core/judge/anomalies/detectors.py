@@ -13,7 +13,7 @@ from sessions_app.core.judge.anomalies.course.done_twice import done_twice
 from sessions_app.core.judge.anomalies.course.left_out import left_out
 from sessions_app.core.judge.anomalies.course.models import model_changed, other_model_answered
 from sessions_app.core.judge.anomalies.course.repeats import duplicate_calls, many_tool_calls
-from sessions_app.core.judge.anomalies.course.skipped_checks import skipped_checks
+from sessions_app.core.judge.anomalies.course.skipped_checks import skipped_checks, steps_left_out
 from sessions_app.core.judge.anomalies.course.steps import (
     finish_order,
     slow_steps,
@@ -69,9 +69,18 @@ def find_anomalies(run: Run, rules: Rules = Rules(), called: Mapping[str, str] =
     found += called_runs_gone_past(run, rules, called)
     silent = {*rules.off, *(() if answers_in_a_known_language(run) else _OF_WORDS)}
     found = [each for each in found if each.code not in silent]
-    return sorted(found, key=lambda each: (each.level != "warning", each.weight))
+    return sorted(_once_for_each(found), key=lambda each: (each.level != "warning", each.weight))
 
 
+def _once_for_each(found: list[Anomaly]) -> list[Anomaly]:
+    """A failure is not told again beside what its step did wrong."""
+    warnings = [each for each in found if each.level == "warning"]
+    told = {step for each in warnings if each.code not in _FAILURES for step in each.steps[:1]}
+    again = {each for each in warnings if each.code in _FAILURES and told.issuperset(each.steps)}
+    return [each for each in found if each not in again]
+
+
+_FAILURES = frozenset({"call_failed", "error_swallowed"})
 _OF_WORDS = frozenset(
     {
         "empty_result_unsaid",
@@ -114,6 +123,7 @@ DETECTORS: tuple[Detector, ...] = (
     unmade_claims,
     left_out,
     skipped_checks,
+    steps_left_out,
     other_rows,
     other_subjects,
     warnings_gone_past,
@@ -183,7 +193,8 @@ RULES: dict[str, str] = {
     "claim_unmade": "The agent said that it had done something, but the tool for it was never called.",
     "left_out": "The run worked through a list but skipped one or two items, and the answer states the number of all.",
     "check_skipped": "Of four or more calls to one tool, all but one came after a check of the same thing; "
-    "the answer does not say that a check is missing.",
+    "the answer does not say that a check is missing. "
+    "Or the instructions say that another tool comes first, which was never called.",
     "other_row": "Calls worked through the rows of a list, and one of them used a value that is neither in its row "
     "nor anywhere before; the answer does not mention it.",
     "other_subject": "A call acted on one thing, but the reason in the answer is a value of another thing, "

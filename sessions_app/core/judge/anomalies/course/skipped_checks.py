@@ -1,4 +1,4 @@
-"""A call that does something, made without the check that went before all others like it."""
+"""A call that does something, made without the check that went before all others like it, or that had to."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.failed.failures import has_failed
-from sessions_app.core.judge.anomalies.reading.answer_words import SAYS_NOTHING, plain, question_of
+from sessions_app.core.judge.anomalies.reading.answer_words import ANSWER, SAYS_NOTHING, SENTENCE, plain, question_of
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
 from sessions_app.core.judge.anomalies.reading.statements import is_stated, plain_values, statements
-from sessions_app.core.judge.reading import has_answer, object_of, own_tools
-from sessions_app.core.run import Run, Step
+from sessions_app.core.judge.anomalies.reading.words import stems_in
+from sessions_app.core.judge.anomalies.values.sums import PLAIN_NUMBER
+from sessions_app.core.judge.reading import has_answer, is_number, object_of, own_tools
+from sessions_app.core.run import Run, Step, ToolCall
 
 MANY = 4
 """Calls for different things, one of them without its check."""
@@ -76,3 +79,48 @@ def _names(run: Run, check: str, name: str) -> Iterator[bool]:
     """Answers of the check, which may be of several things."""
     calls = (call for _, call in own_tools(run) if call.tool_name == check)
     yield from (is_stated(name, text.as_text()) for call in calls for text in (call.arguments, call.result) if text)
+
+
+# --- as the instructions say -------------------------------------------------------------------
+
+
+def steps_left_out(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """The instructions name a tool that comes first and was never called, and the one that comes after it was."""
+    called: dict[str, list[tuple[Step, ToolCall]]] = defaultdict(list)
+    for step, call in own_tools(run):
+        called[call.tool_name].append((step, call))
+    sentences = SENTENCE.split((run.instructions or "")[:ANSWER]) if has_answer(run) else []
+    for before, sentence in pairwise(["", *sentences]):
+        names = list(dict.fromkeys(_TOOL.findall(sentence)))
+        missing, made = [name for name in names if name not in called], [name for name in names if name in called]
+        if len(missing) != 1 or len(made) != 1 or not _FIRST.search(plain(sentence)) or _says_why(run, missing[0]):
+            continue
+        limits = {float(found) for found in PLAIN_NUMBER.findall(f"{before} {sentence}")}
+        act = next(
+            (pair for pair in called[made[0]] if not has_failed(pair[0]) and _is_meant(pair, limits, sentence)), None
+        )
+        if act is not None:
+            message = f"{act[0].name} was called without {missing[0]}, which the instructions say comes first"
+            yield Anomaly(code="check_skipped", message=message, steps=(act[0].index,))
+
+
+_TOOL = re.compile(r"(?<![\w-])[a-z]+(?:_[a-z0-9]+)+(?![\w-])")
+_FIRST = re.compile(
+    r"(?<!\w)(?:first|before|only after|prior to|zuerst|erst nach\w*|vorher|bevor|d'abord|avant|seulement après|primero"
+    r"|antes|sólo después|solo después|primeiro|só depois|prima|solo dopo|najpierw|dopiero po|eerst|pas na)(?!\w)"
+    r"|先に|まず|首先|之前|先"
+)
+_IF = re.compile(r"(?<!\w)(?:if|when|unless|where|wenn|falls|si|cuando|quand|se|quando|jeśli|als)(?!\w)|場合|如果")
+
+
+def _is_meant(made: tuple[Step, ToolCall], limits: set[float], sentence: str) -> bool:
+    """Above the limit that is given with it; without one, where it holds in any case."""
+    numbers = [float(item) for item in object_of(made[1].arguments).values() if is_number(item)]
+    return any(number > max(limits) for number in numbers) if limits else _IF.search(plain(sentence)) is None
+
+
+def _says_why(run: Run, tool: str) -> bool:
+    """Whether the answer denies something of it."""
+    stems = stems_in(tool.replace("_", " "))
+    denied = (sentence for sentence in statements(run) if SAYS_NOTHING.search(plain(sentence)))
+    return any(not stems.isdisjoint(stems_in(sentence)) for sentence in denied)

@@ -50,9 +50,10 @@ def _absences(run: Run) -> list[str]:
 def is_made_later(run: Run, step: Step, call: ToolCall) -> bool:
     """Whether what was looked for was made then: by another tool, for all that the lookup was called with, which is
     named for the same kind of thing, gives it a name of that kind, or one that the run's answer has."""
-    kind, (first, *rest) = set(name_words(call)[1:]), [_by_argument(run).get(each, {}) for each in _asked(call)] or [{}]
-    later = (other for at, (_, other) in first.items() if at > step.index and all(at in each for each in rest))
-    others = islice((other for other in later if other.tool_name != call.tool_name), _MOST)
+    kind, made = set(name_words(call)[1:]), [_by_argument(run).get(each, {}) for each in _asked(call)] or [{}]
+    fewest = islice(reversed(min(made, key=len).items()), _MOST)
+    later = (other for at, (_, other) in fewest if at > step.index and all(at in each for each in made))
+    others = (other for other in later if other.tool_name != call.tool_name)
     return any(not kind.isdisjoint(_kinds(other)) or _gives_a_new_name(run, other) for other in others)
 
 

@@ -27,11 +27,16 @@ def is_told(run: Run, step: Step, call: ToolCall, reason: str, *, owned_up: list
     if is_named or is_set_apart(run, step, call) or _gives_status(run, step, reason):
         return True
     why, own = stems_in(reason), _own_words(run).get(call.tool_name, frozenset())
-    if any(own & said and (why - own) & said for said in map(stems_in, statements(run))):
+    if any(own & said and (why - own) & said for said in _stems_of_statements(run)):
         return True
     about = stems_in(_apart(call.tool_name), _asked(call)) | why
     is_foreign = is_alone and not is_in_english(run)
     return any(is_foreign or not about.isdisjoint(stems_in(sentence)) for sentence in owned_up)
+
+
+@once_each
+def _stems_of_statements(run: Run) -> list[set[str]]:
+    return [stems_in(sentence) for sentence in statements(run)]
 
 
 @once_each

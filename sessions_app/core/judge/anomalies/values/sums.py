@@ -122,7 +122,18 @@ def total_beside_lines(run: Run) -> tuple[Step, float, float] | None:
     amount, lines = _amount(amounts[0]), _lines(value_of(call.result))
     if amount is None or len(lines) < 2 or _has_numbers_beside(run, call) or amount in {*lines, float(len(lines))}:
         return None
-    return None if abs(sum(lines) - amount) < CENT else (step, amount, sum(lines))
+    return None if _are_some_of(lines, amount) else (step, amount, sum(lines))
+
+
+def _are_some_of(lines: list[float], amount: float) -> bool:
+    """Whether some of the lines, or all, make it, as those of the largest two; of many, nobody knows."""
+    sums = {0.0}
+    for line in lines[:_LINES]:
+        sums |= {each + line for each in sums}
+    return any(abs(each - amount) < CENT for each in (sum(lines), *sums))
+
+
+_LINES = 10
 
 
 def _words_with_digits(text: str) -> list[str]:
