@@ -1,7 +1,6 @@
 """The page of a session: what it says of a run, its steps, its messages, and the document itself."""
 
 import re
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -209,8 +208,8 @@ def test_the_panel_shows_the_first_odd_step_unless_asked(shop, bob):
 
 
 def test_the_panel_shows_the_step_that_the_story_names_where_nothing_went_wrong(shop, bob):
-    tries: list[dict[str, Any]] = [{"error": {"type": "Timeout", "message": "late"}}, {"result": "saved"}]
-    steps = [model_step(1), *(tool_step("save", parent=1, **each) for each in tries)]
+    failed = tool_step("save", parent=1, error={"type": "Timeout", "message": "late"})
+    steps = [model_step(1), failed, tool_step("save", parent=1, result="saved")]
     run = load_record(shop, run_id="healed", session_id="healed", steps=steps)
 
     assert 'data-shown="2"' in page_of(bob, run)

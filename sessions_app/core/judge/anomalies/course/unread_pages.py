@@ -109,8 +109,9 @@ def _tools_by_number(run: Run) -> dict[float, set[str]]:
 
 
 _SOME = re.compile(
-    r"(?<!\w)(?:first|top|latest|newest|last|recent|pages?|more|at least|some|sample|up to|truncat\w*|only"
-    r"|out of)(?!\w)"
+    r"(?<!\w)(?:first|top|latest|newest|last|recent|pages?|more|at least|some|sample|up to|truncat\w*|only|out of"
+    r"|erste[nrs]?|neueste[nrs]?|letzte[nrs]?|premi[eè]r\w*|derni[eè]r\w*|primer\w*|primeir\w*|[uú]ltim\w*|prim[ie]"
+    r"|najnowsz\w*|pierwsz\w*|ostatni\w*|eerste|nieuwste|laatste)(?!\w)|最新|最近|直近"
 )
 
 
@@ -259,9 +260,10 @@ def _is_whole(item: JsonValue) -> TypeGuard[int]:
 
 
 def _adds_up_to(rows: list[JsonValue], total: int) -> bool:
-    """Whether the total may be one of money, with a discount or a tax."""
+    """Whether the total may be one of money, with a discount or a tax, or in cents."""
     sums: dict[str, float] = defaultdict(float)
     for row in objects_in(rows):
         for key, item in row.items():
             sums[key] += item if is_number(item) else 0
-    return any(each <= 2 * total and total <= 2 * each for each in sums.values())
+    wholes = (total, total / 100)
+    return any(each <= 2 * whole and whole <= 2 * each for each in sums.values() for whole in wholes)

@@ -115,14 +115,22 @@ def _leave_refused(run: Run, step: Step, call: ToolCall, answer: str) -> str | N
     """The word for it, where a later call did something for the same thing, and the answer says that it was granted or
     leave was to be asked for."""
     word, key = _word_of_refusal(call)
-    if word is None or _TELLS.search(answer) or gone_on(run, step, call) is None:
+    if word is None or _TELLS.search(answer) or gone_on(run, step, call) is None or _gives_reason(call, answer):
         return None
     claim = rf"(?<!\w){re.escape(key.removeprefix('is_').lower())}(?!\w)"
     if key and re.search(claim, answer) and not _UNDER_WAY.search(answer) and not _WAITS.search(answer):
         return word
     asked = stems_in(question_of(run), run.instructions or "")
     is_wanted = not asked.isdisjoint(stems_in(key, call.tool_name.replace("_", " ")))
-    return word if is_wanted and _ASKS_LEAVE.search(call.tool_name) else None
+    is_leave = _ASKS_LEAVE.search(call.tool_name) is not None and "valid" not in key.lower()
+    return word if is_wanted and is_leave else None
+
+
+def _gives_reason(call: ToolCall, answer: str) -> bool:
+    """At least two of the words that the tool said beside the call's own."""
+    texts = [item for _, item in leaves(value_of(call.result)) if isinstance(item, str)]
+    words = stems_in(*texts) - stems_in(*_values(call.arguments))
+    return len(words & stems_in(answer)) > 1
 
 
 _WAITS = re.compile(r"(?<!\w)(?:pending|wait\w*|awaits|once|until)(?!\w)")

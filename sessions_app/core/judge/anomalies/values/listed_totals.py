@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeGuard
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.reading.answer_words import answer_of
@@ -139,7 +140,7 @@ def _own_total(told: JsonValue) -> tuple[str, float, float] | None:
     other: another number beside the list, lines of several currencies or states, or a part of the lines."""
     record = as_object(told)
     lists = [objects_in(item) for item in record.values() if isinstance(item, list)]
-    numbers = {key: float(item) for key, item in record.items() if is_number(item) and not _is_count(item, lists)}
+    numbers = {key: float(item) for key, item in record.items() if _is_numeric(item) and not _is_count(item, lists)}
     rows, only = lists[0] if len(lists) == 1 else [], next(iter(numbers.items()), None)
     if len(rows) < 2 or len(numbers) != 1 or only is None or any(isinstance(item, dict) for item in record.values()):
         return None
@@ -163,6 +164,10 @@ _MOST_TAX = 60
 
 
 _MORE = frozenset({"next", "next_page", "next_cursor", "has_more", "page", "truncated"})
+
+
+def _is_numeric(item: JsonValue) -> TypeGuard[float | str]:
+    return is_number(item) or (isinstance(item, str) and re.fullmatch(r"-?\d{1,12}(?:\.\d+)?", item) is not None)
 
 
 def _is_count(item: JsonValue, lists: list[list[JsonObject]]) -> bool:
