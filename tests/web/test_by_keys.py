@@ -211,7 +211,7 @@ def test_settings_are_changed_and_pages_gone_to(keyboard, shop):
     keyboard.press("Control+k")
     keyboard.type("cost")
     keyboard.shows("Cost", "#palette")
-    keyboard.go("ArrowDown", "Enter", to="/costs")
+    keyboard.go("Enter", to="/costs")
 
     keyboard.go("g", "e", to="/settings")
     keyboard.reach("form[action$='/invitations'] button")
