@@ -705,7 +705,7 @@ def test_a_run_of_several_is_named_in_the_form(shop, bob):
 
     page = bob.get(f"{address(first, 1)}&run=2").content.decode()
     bob.post(
-        html.html.unescape(match(r'method="post"\s+action="([^"]*)"\s+id="fork"', page)),
+        html.unescape(match(r'method="post"\s+action="([^"]*)"\s+id="fork"', page)),
         GOOD
         | {
             "use_answer": "on",
