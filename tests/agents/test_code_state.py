@@ -423,4 +423,4 @@ def test_a_changed_state_that_nobody_reads_makes_no_difference(agent: Any, verdi
     assert made is not None
     assert input_state(made, at)["retrieved_docs"] == []
     assert (result.verdict, result.divergence is None) == (verdict, verdict == "reproduced")
-    assert result.divergence is None or result.divergence.path.startswith("request.messages")
+    assert result.divergence is None or result.divergence.path.startswith("messages")

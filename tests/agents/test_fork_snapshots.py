@@ -363,4 +363,4 @@ def test_a_check_that_changes_the_output_today_differs_there():
 
     result, _ = fork_made_by(run, own(checked(fee=9.0)), order_of(1, UNCHANGED, tools={}))
 
-    assert place(result) == ("diverged", None, "output.fee")
+    assert place(result) == ("diverged", len(run.steps), "output.fee")

@@ -144,18 +144,14 @@ class OwnReplay:
         limit = next((each for each in limits if each.code != MESSAGE_FROM_CODE), None)
         expected = None if unused or left_over else expected_end(self.plan, limit, ending)
         final = self.transcript.end(expected, messages, step=self._last_step())
-        seen = replace(
-            self._observed(observations_of(self.transcript, final, ending)), has_run_tools=self.gate.policy.run
-        )
+        seen = self._observed(observations_of(self.transcript, final, ending))
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()
             return Result(
                 verdict="paused", facts={**self.facts(), "sources": self._sources()}, observations=seen, stopped=stopped
             )
         played = replace(self._played(seen, ending), unused=unused, left_over=left_over)
-        changed = self.stage.changed_answer
-        doubtful = None if changed is None else not_raw(self.plan.run, changed)
-        result = conclude_code(played, limits, self.facts(), doubtful=doubtful)
+        result = conclude_code(played, limits, self.facts(), doubtful=self._doubtful())
         return replace(result, facts={**result.facts, "sources": self._sources()})
 
     def _observed(self, seen: Observations) -> Observations:
@@ -165,6 +161,7 @@ class OwnReplay:
             states=self.state.states,
             first_state=self.state.first,
             hooks_not_run=tuple(sorted(self.calls.hooks_not_run)),
+            has_run_tools=self.gate.policy.run,
         )
 
     def _played(self, seen: Observations, ending: Ending) -> Played:
@@ -176,6 +173,10 @@ class OwnReplay:
             not_captured=frozenset(self.transcript.tally.not_captured or ()),
             has_taken_feedback=self.transcript.has_taken_feedback,
         )
+
+    def _doubtful(self) -> Reason | None:
+        changed = self.stage.changed_answer
+        return None if changed is None else not_raw(self.plan.run, changed)
 
     async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:
         policy = self._policy()

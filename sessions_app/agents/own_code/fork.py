@@ -27,11 +27,14 @@ from sessions_app.core.fork.order import Course, Order
 from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stops
+from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.registrations import IGNORES_STATE
+from sessions_app.core.replay.ending import limit_of_code
 from sessions_app.core.replay.fixture_book import sayable
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.replay.played import Played
 from sessions_app.core.run import Fixture, Run
 
 
@@ -163,6 +166,11 @@ class _OwnFork(OwnReplay):
         is_taken = self.state.states == "taken"
         return replace(found, states="changed") if is_taken else replace(found, states=seen.states, first_state=None)
 
+    def _limited(self, played: Played) -> Played:
+        """As a replay of the same code."""
+        limits = judge_code(self._plan.run, runs_tools=self._order.tools.run).reasons
+        return replace(played, limit=limit_of_code(played, limits, self._doubtful()))
+
     async def fork(self, run_id: str) -> tuple[Result, Run]:
         with every_run_frozen() as misses:
             start = as_approved(start_of_fork(self._plan, self.transcript), self.plan)
@@ -172,7 +180,8 @@ class _OwnFork(OwnReplay):
             ending = replace(ending, stopped=self.stage.fork.stop_within(ending.miss.call_id))
         final = self.transcript.end(None, messages, step=0)
         seen = self._observed(observations_of(self.transcript, final, ending))
-        result, made = conclude_fork(self._plan, self._order, self._played(seen, ending), self._state, run_id=run_id)
+        played = self._limited(self._played(seen, ending))
+        result, made = conclude_fork(self._plan, self._order, played, self._state, run_id=run_id)
         if _is_overruled(made, self.plan.decisions):
             raise CannotFork(_OVERRULED)
         return replace(result, facts={**self.facts(), **result.facts}), made

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sessions_app.core.compare.json_diff import MISSING, differences
 from sessions_app.core.compare.runs import Comparison, compare_runs, rules_for
+from sessions_app.core.compare.runs import Divergence as Difference
 from sessions_app.core.fork.expected_words import OF_CODE_NOT_RUN, unproven_source
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
@@ -36,19 +37,20 @@ def conclude_fork(plan: ForkPlan, order: Order, played: Played, state: ForkState
     if ending.miss is not None:
         facts = {**facts, **missed_facts(ending.miss)}
     if ending.stopped is not None:
-        facts = {**facts, "first_difference": _place(_first_difference(_compared(plan, order, made)))}
+        facts = {**facts, "first_difference": _place(_first_difference(_compared(plan, order, made), order, played))}
         return _stopped(plan, ending.stopped, ending.miss, facts, seen), made
     if ending.miss is not None:
         found = _missed(ending.miss, len(made.steps) + 1)
         return Result(verdict="fixture_missing", divergence=found, facts=facts, observations=seen), made
-    comparison, limit = _compared(plan, order, made), judge(plan.run).limit
-    divergence = _first_difference(comparison) or other_outcome(plan.run, ending)
+    comparison = _compared(plan, order, made)
+    limit = played.limit if order.agent is not None else judge(plan.run).limit
+    divergence = _first_difference(comparison, order, played) or other_outcome(plan.run, ending)
     proof = prove_fork(replace(played, limit=limit, kept=plan.kept), divergence)
     facts = {**facts, "proof": proof.to_json()}
     if divergence is not None and limit is not None and part_of(divergence.path) == "outcome":
         return _not_compared(plan, limit.message, facts, seen), made
     if divergence is not None:
-        if comparison.divergence is not None:
+        if comparison.divergence is not None and comparison.divergence.path == divergence.path:
             facts = {**facts, **absent_side(comparison.divergence.left, comparison.divergence.right)}
         if order.agent is None and _is_unheard(comparison, made.steps[plan.kept :]):
             facts = _without_difference(facts)
@@ -172,8 +174,10 @@ def _place(found: Divergence | None) -> JsonObject | None:
     return None if found is None else {"step": found.step, "path": found.path}
 
 
-def _first_difference(comparison: Comparison) -> Divergence | None:
+def _first_difference(comparison: Comparison, order: Order, played: Played) -> Divergence | None:
     found = comparison.divergence
+    if order.agent is not None and (seen := _seen_by_replay(found, played)) is not None:
+        return seen
     if found is None:
         return None
     step = found.right_step or found.left_step
@@ -183,6 +187,16 @@ def _first_difference(comparison: Comparison) -> Divergence | None:
         recorded=_or_none(found.left),
         replayed=_or_none(found.right),
     )
+
+
+def _seen_by_replay(found: Difference | None, played: Played) -> Divergence | None:
+    """What a replay of the team's own code names in the place of what the two runs show: the loop and the tools are
+    watched while they run. None where the runs differ before that."""
+    step, seen = found and (found.left_step or found.right_step), played.divergence
+    if seen is not None:
+        return seen if step is None or (seen.step or 0) <= step.index else None
+    is_of_end = found is not None and step is None and played.ending.is_regular
+    return other_outcome(played.plan.run, played.ending) if is_of_end else None
 
 
 def _facts(plan: ForkPlan, order: Order, made: Run, state: ForkState, stopped: Stopped | None) -> JsonObject:

@@ -14,12 +14,13 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import OF_APPROVAL, TOLD
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import attempts
-from sessions_app.core.replay.produce import parameters_in_shape, played_back, source_of, spelled_as
+from sessions_app.core.replay.produce import parameters_in_shape, played_back, shared_keys, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
 from sessions_app.core.replay.raw_answers import RAW
 from sessions_app.core.replay.snapshot_states import of_recorder, states_at_snapshots
 from sessions_app.core.run import (
     REPEATED,
+    ErrorInfo,
     ModelCall,
     ParentLink,
     Run,
@@ -260,19 +261,19 @@ class _Builder:
         """`recorded` is the step in whose place it stands; an answer that is repeated keeps the source it had there."""
         is_repeated = recorded is not None and seen.source in REPEATED
         link = recorded.extra.get("borrowed_from") if recorded and is_repeated else seen.link
-        given = seen.given if isinstance(seen, ObservedCall) else None
+        heard = {**(seen.given or {}), **seen.told} if isinstance(seen, ObservedCall) else {}
         raw = {RAW: recorded.extra[RAW]} if recorded and is_repeated and RAW in recorded.extra else {}
         step = Step(
             index=self._next,
             name=recorded.name if recorded else _name(call),
             call=call,
             parent=parent,
-            error=seen.error,
+            error=_error(recorded, call, seen),
             user_id=recorded.user_id if recorded else self._plan.run.user_id,
             tenant_id=recorded.tenant_id if recorded else self._plan.run.tenant_id,
             state=self._state(recorded, seen),
             source=source_of(recorded, seen) if recorded else seen.source,
-            extra={**({"borrowed_from": link} if link else {}), **raw, **self._approved(recorded), **(given or {})},
+            extra={**({"borrowed_from": link} if link else {}), **raw, **self._approved(recorded), **heard},
         )
         self._next += 1
         self._newest = step.source
@@ -377,7 +378,14 @@ def gave_the_same(recorded: Step | None, call: ToolCall | None) -> bool:
     then = recorded.call if recorded else None
     if not isinstance(then, ToolCall) or call is None:
         return False
-    return (then.result, then.outcome) == (call.result, call.outcome)
+    is_as_then = then.outcome in (None, call.outcome)
+    return is_as_then and then.result == spelled_as(then.result, call.result)
+
+
+def _error(recorded: Step | None, call: ModelCall | ToolCall, seen: ObservedRequest | ObservedCall) -> ErrorInfo | None:
+    """A call that was told the same words in the same manner failed with the recorded error."""
+    is_told = isinstance(call, ToolCall) and call.outcome != "crashed"
+    return recorded.error if recorded and is_told and gave_the_same(recorded, call) else seen.error
 
 
 def _is_repeated(observed: ObservedCall | None, recorded: Step | None, call: ToolCall) -> bool:
@@ -410,17 +418,38 @@ def _tool_call(
     is_output: bool,
 ) -> ToolCall:
     """The call as it was asked for, with the answer that reached the model, or else the one that was given."""
-    given = observed.answer if observed else None
+    given = _given(observed, recorded)
     told = Payload.of(answer.get("content")) if answer else None
     arguments = part.get("args")
     spelled = Payload.of(arguments if isinstance(arguments, str) else arguments or {})
     if given is not None and given.result is not None and (told is None or _is_told_as(given.result, told)):
-        call = replace(given, call_id=part.get("tool_call_id"), arguments=spelled)
+        retry = answer.get("retry") if answer else given.retry
+        call = replace(given, call_id=part.get("tool_call_id"), arguments=spelled, retry=retry)
     else:
         call = _answered(part, answer, spelled, given)
     if recorded is not None and isinstance(recorded.call, ToolCall):
-        call = replace(call, arguments=spelled_as(recorded.call.arguments, spelled))
+        is_untold = answer is None and gave_the_same(recorded, call)
+        call = _spelled(recorded.call, replace(call, retry=recorded.call.retry) if is_untold else call)
     return replace(call, is_output=is_output)
+
+
+def _given(observed: ObservedCall | None, recorded: Step | None) -> ToolCall | None:
+    """Of the team's code that refused the call as it did then, what the recording holds."""
+    if observed is not None and observed.answer is None and observed.source in REPEATED and recorded is not None:
+        return recorded.call if isinstance(recorded.call, ToolCall) else None
+    return observed.answer if observed else None
+
+
+def _spelled(recorded: ToolCall, call: ToolCall) -> ToolCall:
+    """As the recording spells what is the same in it, and of a retry as far as it tells of one."""
+    return replace(
+        call,
+        arguments=spelled_as(recorded.arguments, call.arguments),
+        result=spelled_as(recorded.result, call.result),
+        metadata=spelled_as(recorded.metadata, call.metadata),
+        content=spelled_as(recorded.content, call.content),
+        retry=call.retry if recorded.retry is None else shared_keys(recorded.retry, call.retry),
+    )
 
 
 def _is_told_as(result: Payload, told: Payload) -> bool:

@@ -43,16 +43,20 @@ def conclude(played: Played, facts: JsonObject) -> Result:
 def conclude_code(
     played: Played, limits: Sequence[Reason], facts: JsonObject, *, doubtful: Reason | None = None
 ) -> Result:
-    """The same of the team's own code. A message that code put there, be it a tool or not, its code of today may have
-    put there again: where the loop came past that place, it is no limit. What is `doubtful` is one where anything
-    differs, as is what a tool that did not run may have changed."""
+    """The same of the team's own code."""
+    return conclude(replace(played, limit=limit_of_code(played, limits, doubtful)), facts)
+
+
+def limit_of_code(played: Played, limits: Sequence[Reason], doubtful: Reason | None) -> Reason | None:
+    """A message that code put there, be it a tool or not, its code of today may have put there again: where the loop
+    came past that place, it is no limit. What is `doubtful` is one where anything differs, as is what a tool that did
+    not run may have changed."""
     if not played.observations.has_run_tools:
         doubtful = doubtful or changed_by_frozen_tool(played.plan.run, played.divergence)
     if doubtful is not None and _trouble(played) is not None:
         limits = [doubtful, *limits]
     past = [limit for limit in limits if limit.code == MESSAGE_FROM_CODE and _came_past(played, limit)]
-    left = (limit for limit in limits if limit not in past)
-    return conclude(replace(played, limit=next(left, None)), facts)
+    return next((limit for limit in limits if limit not in past), None)
 
 
 def _came_past(played: Played, limit: Reason) -> bool:

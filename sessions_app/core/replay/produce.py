@@ -242,7 +242,7 @@ def _rebuilt_call(
         arguments=arguments,
         result=spelled_as(call.result, Payload.of_json(part.get("content"))),
         outcome=part.get("outcome") if call.outcome is not None else None,
-        retry=_shared_keys(call.retry, part.get("retry")),
+        retry=shared_keys(call.retry, part.get("retry")),
     )
 
 
@@ -294,7 +294,7 @@ def _parts_by_call(messages: list[JsonValue], kind: str) -> PartsByCall:
     return found
 
 
-def _shared_keys(recorded: JsonObject | None, rebuilt: JsonObject | None) -> JsonObject | None:
+def shared_keys(recorded: JsonObject | None, rebuilt: JsonObject | None) -> JsonObject | None:
     """Older recordings hold less of a retry; what they lack cannot be compared."""
     if recorded is None or rebuilt is None:
         return None
