@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from replay_goldens.checks import Judged, all_passed, judge, read_checks
 from replay_goldens.records import Record, trace_of
-from replay_recorder.replaying.notes import checked
+from replay_recorder.replaying.notes import AnotherRequest, checked
 from replay_recorder.replaying.observing import Replay, observe
 from replay_recorder.replaying.own_agent import load_agent
 from replay_recorder.replaying.recording import Recording, read_recording
@@ -96,19 +96,27 @@ def play(golden: ExportedGolden, *, agent: str | None = None) -> Played:
 
     Raises `ValueError` where no agent is named, and what `replay_recorder` raises where the agent cannot be run.
     """
-    scene = read_recording(golden.recording).record
-    trace = trace_of(played_record(golden, agent=agent), scene, tools=golden.tools)
+    scene, notes = read_recording(golden.recording).record, list[AnotherRequest]()
+    record = played_record(golden, agent=agent, notes=notes)
+    trace = trace_of(record, scene, tools=golden.tools, is_of_another_request=bool(notes))
     error = (trace.error or "not recorded") if trace.has_failed else None
     return Played(judge(read_checks(golden.checks), trace), error)
 
 
-def played_record(golden: ExportedGolden, *, agent: str | None = None) -> Record:
-    """What the agent did in the recorded scene, as a native record. Arguments and errors as for `play`."""
+def played_record(
+    golden: ExportedGolden, *, agent: str | None = None, notes: list[AnotherRequest] | None = None
+) -> Record:
+    """What the agent did in the recorded scene, as a native record. Arguments and errors as for `play`. `notes` takes
+    the requests to the model that were not the recorded ones and were given the recorded answer."""
     target = agent or os.environ.get(AGENT_VARIABLE) or golden.agent
     if target is None:
         raise ValueError("Say whose code runs: --golden-agent module:attribute, or GOLDEN_AGENT in the environment.")
     recording = read_recording(golden.recording)
-    return _known(json.loads(observe(_replay(golden, recording, target))), recording.record)
+    replay = _replay(golden, recording, target)
+    record = json.loads(observe(replay))
+    if notes is not None:
+        notes.extend(replay.notes)
+    return _known(record, recording.record)
 
 
 def _replay(golden: ExportedGolden, recording: Recording, target: str) -> Replay:

@@ -6,19 +6,23 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from replay_goldens.states import StateBroken, state_after
-from replay_goldens.trace import STOPS, Json, ToolUse, Trace, changes_something, cost_of
+from replay_goldens.trace import OF_ANOTHER_REQUEST, STOPS, Json, ToolUse, Trace, changes_something, cost_of
 from replay_goldens.values import as_text, parsed
 from replay_recorder.replaying.recording import main_steps, plain_value
 
 Record = dict[str, Any]
 
 
-def trace_of(record: Record, scene: Record, *, tools: Literal["frozen", "run"] = "run") -> Trace:
+def trace_of(
+    record: Record, scene: Record, *, tools: Literal["frozen", "run"] = "run", is_of_another_request: bool = False
+) -> Trace:
     """Of a record as `replay_recorder` writes it (docs/record-format.md), and of the one that was played again.
-    `tools` says whether the functions of the agent ran."""
+    `tools` says whether the functions of the agent ran, `is_of_another_request` whether a recorded answer of the model
+    was given to a request that is not the recorded one."""
     said, is_stopped = _words(record.get("error")), _is_stopped(record, scene)
     status, error = ("cut_off", None) if is_stopped else (_status(record), said)
-    unknown = _why_answer_unknown(record, tools) if status == "ok" else None
+    lacking = OF_ANOTHER_REQUEST if is_of_another_request else _function_not_run(record, tools)
+    unknown = lacking if status == "ok" else None
     output = None if unknown else plain_value(record.get("output"))
     return Trace(
         run_id=str(record["run_id"]),
@@ -44,7 +48,7 @@ def _is_stopped(record: Record, scene: Record) -> bool:
     return isinstance(ended, dict) and ended.get("type") in STOPS and ended != then
 
 
-def _why_answer_unknown(record: Record, tools: Literal["frozen", "run"]) -> str | None:
+def _function_not_run(record: Record, tools: Literal["frozen", "run"]) -> str | None:
     """With frozen tools a function that makes the answer is given what it made in the recording."""
     function = (record.get("agent") or {}).get("output_function") if tools == "frozen" else None
     return f"the answer was to be made by {function}, an output function that did not run" if function else None

@@ -36,6 +36,11 @@ STOPS = ("RequestDiffers", "NoAnswerRecorded", "RecordingExhausted", "RequestNot
 """Exceptions by which a replay ends where the recording knows no answer: the agent has not failed."""
 
 
+OF_ANOTHER_REQUEST = "the answer was recorded for another request, and what the model says to this one is not known"
+"""Of a run that was given a recorded answer where its own request was not the recorded one: whatever it answers then is
+not what the agent comes to."""
+
+
 @dataclass(frozen=True)
 class ToolUse:
     """One call of a tool."""
@@ -83,7 +88,8 @@ class Trace:
     output_text: str | None = None
     """The output as it was written."""
     why_answer_unknown: str | None = None
-    """Of a run that ended, with an answer that code was to make which did not run."""
+    """Of a run that ended, with an answer that code was to make which did not run, or that was recorded for another
+    request."""
     error: str | None = None
     """What the run ended with, where it failed."""
     user_id: str | None = None

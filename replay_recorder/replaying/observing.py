@@ -19,7 +19,7 @@ from replay_recorder.hooks import hook_frameworks
 from replay_recorder.recorder import activate, active, deactivate
 from replay_recorder.replaying.errors import ReplayEnded
 from replay_recorder.replaying.inner_agents import by_call
-from replay_recorder.replaying.notes import OnDifference
+from replay_recorder.replaying.notes import AnotherRequest, OnDifference
 from replay_recorder.replaying.own_agent import OwnAgent, is_openai_agents
 from replay_recorder.replaying.recording import Recording
 from replay_recorder.replaying.stops import Stops
@@ -58,6 +58,8 @@ class Replay:
     """The recordings of agents that ran as tools, by the id of their run."""
     code: dict[str, Any] | None = None
     """Which commit runs, for a process that may not ask git."""
+    notes: list[AnotherRequest] = dataclasses.field(default_factory=list)
+    """Takes the requests to the model that were not the recorded ones and were given the recorded answer."""
 
 
 def observe(replay: Replay) -> bytes:
@@ -148,6 +150,8 @@ async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
     name, settings = doubles.model_of(own.agent, own.arguments)
     decisions = decided_otherwise(recording, replay.decisions)
     prompt, started = doubles.recorded_start(recording, decisions)
+    model = doubles.ReplayModel(recording, replay.on_difference, replay.stops, name=name, settings=settings)
+    model.notes = replay.notes
     tools: list[Any] = [doubles.FrozenTools(recording, replay.on_difference, replay.stops)]
     if replay.tools != "frozen":
         turns = Turns(recording)
@@ -155,7 +159,7 @@ async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
     arguments = {
         **started,
         **own.arguments,
-        "model": doubles.ReplayModel(recording, replay.on_difference, replay.stops, name=name, settings=settings),
+        "model": model,
         "capabilities": [*(own.arguments.get("capabilities") or ()), DecidedByHand(decisions), *tools],
         "deps": own.deps,
     }
@@ -197,14 +201,11 @@ async def _openai_agents(replay: Replay, http: ToolHttp | None) -> None:
     recording, own = replay.recording, replay.own
     items, started = doubles.recorded_start(recording)
     arguments = {**own.arguments, **started, **_turns(recording)}
+    config = arguments.get("run_config") or RunConfig()
+    model = doubles.ReplayModel(recording, replay.on_difference, replay.stops, own=config.model)
+    model.notes = replay.notes
     # Replays are not uploaded as traces.
-    arguments["run_config"] = dataclasses.replace(
-        arguments.get("run_config") or RunConfig(),
-        model=doubles.ReplayModel(
-            recording, replay.on_difference, replay.stops, own=getattr(arguments.get("run_config"), "model", None)
-        ),
-        tracing_disabled=True,
-    )
+    arguments["run_config"] = dataclasses.replace(config, model=model, tracing_disabled=True)
     if own.deps is not None:
         arguments["context"] = own.deps
     agent = own.agent

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from replay_goldens.playing import golden_of, play
+from replay_goldens.trace import OF_ANOTHER_REQUEST
 from replay_recorder.cli import main
 from replay_recorder.replaying import golden_command
 from replay_web.supervisor.home import PROJECT_ROOT
@@ -252,6 +253,28 @@ def test_an_exported_golden_fails_on_the_bad_agent_and_passes_on_the_repaired_on
         failed = run_pytest(tmp_path, f"{AGENTS}:{bad}")
         assert failed.returncode == 1, failed.stdout + failed.stderr
         assert "FAIL an answer of cancel_order contains “not eligible”" in failed.stdout
+
+
+def test_an_answer_that_was_recorded_for_another_request_is_not_judged(client, capsys, tmp_path):
+    """The repaired tool says something else, and what the model says to that is not known. Control: the agent of then
+    makes the very requests that the answers were recorded for."""
+    golden = keep(client, "cancel_bug", checks=[{"kind": "output", "contains": "cancelled"}])
+    exported(client, golden, tmp_path)
+    recorded, repaired = f"{AGENTS}:order_desk", f"{AGENTS}:order_desk_repaired"
+
+    assert run("--golden", golden["golden_id"], "--agent", repaired) == 3
+    said = f"the answer contains “cancelled”; {OF_ANOTHER_REQUEST}"
+    assert f"Not judged: {said}" in capsys.readouterr().out
+    made = GoldenRun.objects.get()
+    row = client.get(f"/api/v1/golden-runs/{made.golden_run_id}").json()
+    assert (row["result"], row["words"]) == ("nothing_covered", f"Not judged: {said}")
+    assert client.get(f"/api/v1/goldens/{golden['golden_id']}").json()["passes_on"] == ["cancel_5521"]
+    tested = run_pytest(tmp_path, repaired)
+    assert tested.returncode == 1, tested.stdout + tested.stderr
+    assert f"?    the answer contains “cancelled”: {OF_ANOTHER_REQUEST}" in tested.stdout
+
+    assert run("--golden", golden["golden_id"], "--agent", recorded) == 0
+    assert run_pytest(tmp_path, recorded).returncode == 0
 
 
 def test_an_exported_golden_without_an_agent_says_what_is_missing(client, tmp_path):

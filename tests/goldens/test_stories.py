@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from replay_goldens.trace import OF_ANOTHER_REQUEST
 from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.models import Golden, GoldenRun, Project, Run
 from sessions_app.services.forks import request_fork
@@ -59,6 +60,23 @@ def test_a_check_inside_of_a_tool_keeps_a_delivered_order_from_being_cancelled(s
     assert bad[1].endswith("cancel_order answered Order ORD-5521 cancelled. Reason: changed my mind")
     assert good == ("pass", "The check passed"), good
     assert (golden.passes_on, warnings_of(golden)) == (["cancel_5521_golden_2"], [])
+
+
+def test_an_answer_to_another_request_is_not_judged_and_what_the_code_did_is(shop, children):
+    """Control: the agent of then makes the very requests that the answers were recorded for."""
+    run = load_example(shop, "cancel_bug")
+    refused = {"kind": "result", "tool": "cancel_order", "contains": "not eligible"}
+    for how in ({"contains": "cancelled"}, {"not_contains": "cancelled"}, {"equals": "Refused."}):
+        golden = keep(run, "code_and_tools", "play_on", refused, {"kind": "output", **how})
+
+        found = result(golden, "order_desk_repaired", children)
+
+        assert found[0] == "nothing_covered"
+        assert found[1].endswith(f"; {OF_ANOTHER_REQUEST}")
+        assert [each["passed"] for each in golden.runs.get().checks] == [True, None]
+
+    of_then = keep(run, "code_and_tools", "play_on", {"kind": "output", "contains": "cancelled"})
+    assert result(of_then, "order_desk", children) == ("pass", "The check passed")
 
 
 def test_an_agent_without_the_tools_of_the_scene_cannot_run_it(shop, children):

@@ -80,6 +80,37 @@ def test_a_replay_without_the_answer_of_a_function_is_not_judged_by_it(origin, e
     assert passed(OF_THE_ANSWER[0], json.dumps(record).encode(), "server") is expected
 
 
+ANSWERED = [{"kind": "model", "response": {"parts": []}}] * 2
+OLD = "recorded_for_another_request"
+SOURCES = [
+    ((OLD, OLD), None),
+    (("recorded", OLD), None),
+    ((OLD, "own_code"), None),
+    (("recorded", "own_code"), True),
+    (("recorded", "recorded"), True),
+    ((OLD, "by_hand"), True),
+]
+
+
+@pytest.mark.parametrize(("sources", "expected"), SOURCES)
+def test_an_answer_that_rests_on_answers_to_other_requests_is_not_judged(sources, expected):
+    """On the server. Control: of a fork, an answer that a person wrote, which says so itself."""
+    steps = [{**step, "source": source} for step, source in zip(ANSWERED, sources, strict=True)]
+    record = make_record("r", steps=steps, output=42, status="ok", user_id="u_1", origin="replay")
+    trace = trace_of(parse_native(json.dumps(record).encode()))
+
+    assert [each.seen.passed for each in judge(read_checks(OF_THE_ANSWER), trace)] == [expected, expected]
+    assert all_passed(judge(read_checks([{"kind": "ends_within", "n": 2}]), trace)) is True
+
+
+@pytest.mark.parametrize(("is_of_another", "expected"), [(True, None), (False, True)])
+def test_an_answer_to_another_request_is_not_judged_in_an_exported_golden(is_of_another, expected):
+    record = {"run_id": "r", "steps": ANSWERED, "output": 42, "status": "ok", "user_id": "u_1"}
+    trace = records.trace_of(record, {}, is_of_another_request=is_of_another)
+
+    assert [each.seen.passed for each in judge(read_checks(OF_THE_ANSWER), trace)] == [expected, expected]
+
+
 @pytest.mark.parametrize("reader", READERS)
 def test_what_a_tool_returned_is_checked_where_the_model_was_told_a_text_of_it(reader):
     record = printed()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from replay_goldens.trace import ToolUse, Trace, changes_something, cost_of
+from replay_goldens.trace import OF_ANOTHER_REQUEST, ToolUse, Trace, changes_something, cost_of
+from sessions_app.core.fork.expected_words import unproven_source
 from sessions_app.core.judge.reading import own_tools
 from sessions_app.core.payload import JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall, main_steps, says_there_is_no_tool
+from sessions_app.core.run import ErrorInfo, Run, Step, StepSource, ToolCall, main_steps, says_there_is_no_tool
 from sessions_app.core.state import lack_of_states
 from sessions_app.core.state_history import StateHistory
 from sessions_app.core.unproven_outcomes import why_answer_unknown, why_unproven
@@ -19,24 +20,34 @@ def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the ru
     stopped."""
     if (unproven := why_unproven(run)) is not None:
         run, why_not_ended = replace(run, status="cut_off", output=None, error=None), unproven
-    failed = run.status == "error"
+    failed, unknown = run.status == "error", _why_answer_unknown(run)
+    output = run.output if unknown is None else None
     return Trace(
         run_id=run.run_id,
         has_ended=run.status == "ok",
         has_failed=failed,
         why_not_ended=f"it ended with an error: {_words(run.error)}" if failed else why_not_ended,
-        why_answer_unknown=why_answer_unknown(run),
+        why_answer_unknown=unknown,
         known_answers=tuple(answer for call in tool_uses(scene) for answer in call.answers),
         calls=tool_uses(run),
         steps=sum(step.kind != "other" for step in main_steps(run)),
-        output=run.output.parsed if run.output else None,
-        output_text=run.output.as_text() if run.output else None,
+        output=output.parsed if output else None,
+        output_text=output.as_text() if output else None,
         error=_words(run.error),
         user_id=run.user_id,
         tenant_id=run.tenant_id,
         cost_usd=cost_of(call.response.value if call.response else None for _, call in run.model_calls),
         state_after=None if lack_of_states(run) else _states(run),
     )
+
+
+def _why_answer_unknown(run: Run) -> str | None:
+    """Code was to make the answer that did not run; or what a fork says of an outcome that rests on old answers."""
+    is_old = run.status == "ok" and unproven_source(run, [step for step, _ in run.model_calls]) == _OLD
+    return OF_ANOTHER_REQUEST if is_old else why_answer_unknown(run)
+
+
+_OLD: StepSource = "recorded_for_another_request"
 
 
 def tool_uses(run: Run | None) -> tuple[ToolUse, ...]:
