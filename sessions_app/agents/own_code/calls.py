@@ -79,9 +79,7 @@ class OwnCalls:
         again = self._transcript.repeated_call(is_asked_again=True)
         source = again if is_as_then and not self._gate.has_run(call) else source
         says = {} if outcome in WAITING | {"crashed"} else {"result": words}
-        is_error = outcome == "crashed" or isinstance(
-            refusal, ToolRetryError | ToolFailedError
-        )  # as a recorder says it
+        is_error = outcome == "crashed" or isinstance(refusal, ToolRetryError | ToolFailedError)  # as recorders say
         error = ErrorInfo(type=type(refusal).__name__, message=str(refusal)) if is_error else None
         told = self._told(call, refusal)
         self._write_down(call, fixture, source, {**says, "outcome": outcome}, error, told=told)

@@ -192,7 +192,7 @@ def _first_difference(comparison: Comparison, order: Order, played: Played) -> D
 def _seen_by_replay(found: Difference | None, played: Played) -> Divergence | None:
     """What a replay of the team's own code names in the place of what the two runs show: the loop and the tools are
     watched while they run. None where the runs differ before that."""
-    step, seen = found and (found.left_step or found.right_step), played.divergence
+    step, seen = None if found is None else found.left_step or found.right_step, played.divergence
     if seen is not None:
         return seen if step is None or (seen.step or 0) <= step.index else None
     is_of_end = found is not None and step is None and played.ending.is_regular

@@ -384,8 +384,9 @@ def gave_the_same(recorded: Step | None, call: ToolCall | None) -> bool:
 
 def _error(recorded: Step | None, call: ModelCall | ToolCall, seen: ObservedRequest | ObservedCall) -> ErrorInfo | None:
     """A call that was told the same words in the same manner failed with the recorded error."""
-    is_told = isinstance(call, ToolCall) and call.outcome != "crashed"
-    return recorded.error if recorded and is_told and gave_the_same(recorded, call) else seen.error
+    if recorded is None or not isinstance(call, ToolCall) or call.outcome == "crashed":
+        return seen.error
+    return recorded.error if gave_the_same(recorded, call) else seen.error
 
 
 def _is_repeated(observed: ObservedCall | None, recorded: Step | None, call: ToolCall) -> bool:
