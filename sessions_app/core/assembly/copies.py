@@ -204,10 +204,13 @@ def states_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
     calls = [node for node in nodes if node.kind in ("model", "tool")]
     around = {id(outer) for call in calls for outer in call.above()}
     states = [(node, _state_of(node)) for node in nodes if node.kind in ("agent", "chain") and id(node) in around]
-    known = _all_said(calls) if any(state for _, state in states) else frozenset[bytes]()
+    has_any = any(state for _, state in states)
+    known = _all_said(calls) if has_any else frozenset[bytes]()
+    ids = _known_ids(calls) if has_any else set[str | None]()
     names = {part.call_id: part.tool_name for part in _parts_of_answers(calls) if isinstance(part, CallPart)}
     for node, state in states:
-        if not known.issuperset(said_in(state)) or _names_another_tool(state, names):
+        is_of_other_calls = bool(ids) and not {*ids_in(state)} - {None} <= ids
+        if is_of_other_calls or not known.issuperset(said_in(state)) or _names_another_tool(state, names):
             yield node
 
 

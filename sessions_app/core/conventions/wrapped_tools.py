@@ -19,6 +19,13 @@ class Unwrapped:
     is_error: bool = False
 
 
+def call_ids(*told: str | None) -> tuple[str | None, str | None]:
+    """The id of a call as it is told first, and another one that is told beside it."""
+    ids = list(dict.fromkeys(each for each in told if each is not None))
+    first, other, *_ = (*ids, None, None)
+    return first, other
+
+
 def unwrapped_arguments(value: JsonValue) -> Unwrapped:
     """`{"args": [], "kwargs": {…}}` of a called function, and `{"name", "args", "id"}` of LangChain's tool call.
 

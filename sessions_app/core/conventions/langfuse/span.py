@@ -13,7 +13,7 @@ from sessions_app.core.conventions.langsmith.readings import add_answer, add_req
 from sessions_app.core.conventions.langsmith.values import first_argument, returned, structured
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, attribute_identifier
 from sessions_app.core.conventions.steering import is_steering
-from sessions_app.core.conventions.wrapped_tools import unwrapped_answer, unwrapped_arguments
+from sessions_app.core.conventions.wrapped_tools import call_ids, unwrapped_answer, unwrapped_arguments
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text, error_of
@@ -151,7 +151,8 @@ def _tool_call(reading: Reading, span: Span, read: Read) -> None:
     answer = unwrapped_answer(returned(read.raw(f"{_OBSERVATION}output")))
     add_answer(reading, answer)
     reading.tool_name = as_text(span.name)
-    reading.call_id = metadata.text("tool_call_id") or given.call_id or answer.call_id
+    ids = metadata.text("tool_call_id"), given.call_id, answer.call_id
+    reading.call_id, reading.other_call_id = call_ids(*ids)
     reading.arguments = given.value if exact is None else exact
     reading.are_arguments_told_otherwise = exact is not None and given.value not in (None, exact, str(exact))
     reading.has_arguments = exact is not None or read.has(f"{_OBSERVATION}input")

@@ -16,7 +16,7 @@ from sessions_app.core.conventions.langsmith.readings import add_answer, add_req
 from sessions_app.core.conventions.langsmith.values import first_argument, unwrapped_output
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, attribute_identifier
 from sessions_app.core.conventions.steering import is_steering
-from sessions_app.core.conventions.wrapped_tools import unwrapped_answer, unwrapped_arguments
+from sessions_app.core.conventions.wrapped_tools import call_ids, unwrapped_answer, unwrapped_arguments
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text, error_of
@@ -147,10 +147,10 @@ def _tool_call(reading: Reading, span: Span, read: Read) -> None:
     metadata = RunMetadata(read, _METADATA)
     given, said = unwrapped_arguments(_inputs(read)), _result(reading, read)
     answer = unwrapped_answer(unwrapped_output(said))
-    call_id = read.text("gen_ai.tool.call.id") or metadata.text("tool_call_id")
+    ids = read.text("gen_ai.tool.call.id"), metadata.text("tool_call_id"), given.call_id, answer.call_id
     add_answer(reading, answer)
     reading.tool_name = read.text("gen_ai.tool.name") or reading.name
-    reading.call_id = call_id or given.call_id or answer.call_id
+    reading.call_id, reading.other_call_id = call_ids(*ids)
     reading.arguments = given.value
     reading.has_arguments = read.has("gen_ai.prompt")
     reading.has_result = said is not None

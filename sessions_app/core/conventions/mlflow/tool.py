@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessions_app.core.conventions.mlflow.model import CONVENTION
 from sessions_app.core.conventions.owners import as_identifier
-from sessions_app.core.conventions.wrapped_tools import Unwrapped, unwrapped_answer, unwrapped_arguments
+from sessions_app.core.conventions.wrapped_tools import Unwrapped, call_ids, unwrapped_answer, unwrapped_arguments
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import Read, as_number
 from sessions_app.core.spans.provider_messages import messages_of
@@ -18,11 +18,13 @@ def tool_reading(said: Read, span: Span) -> Reading:
     arguments = unwrapped_arguments(said.json("mlflow.spanInputs"))
     answer = _answer(said.json("mlflow.spanOutputs"))
     name = said.json("mlflow.spanFunctionName")
+    call_id, other = call_ids(as_identifier(said.json("tool_call_id")), arguments.call_id, answer.call_id)
     return Reading(
         convention=CONVENTION,
         tool_name=name if isinstance(name, str) and name else span.name or None,
         other_tool_name=answer.tool_name,
-        call_id=as_identifier(said.json("tool_call_id")) or arguments.call_id or answer.call_id,
+        call_id=call_id,
+        other_call_id=other,
         arguments=arguments.value,
         has_arguments=said.has("mlflow.spanInputs"),
         result=answer.value,

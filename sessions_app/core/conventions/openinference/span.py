@@ -14,7 +14,7 @@ from sessions_app.core.conventions.openinference.search import embedding_fields,
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier, attribute_identifier, identifier
 from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.conventions.told_twice import is_another_conversation
-from sessions_app.core.conventions.wrapped_tools import unwrapped_answer, unwrapped_arguments
+from sessions_app.core.conventions.wrapped_tools import call_ids, unwrapped_answer, unwrapped_arguments
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
@@ -141,12 +141,14 @@ def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     arguments, answer = unwrapped_arguments(whole.input), unwrapped_answer(whole.output)
     said = ErrorInfo(type=None, message=as_text(answer.value)) if answer.is_error else None
     name, schema = read.text("tool.name") or span.name or None, parsed(span.attributes.get("tool.parameters"))
+    call_id, other = call_ids(read.text("tool_call.id"), answer.call_id, arguments.call_id)
     definition = definition_of({"name": name, "description": read.text("tool.description"), "parameters": schema})
     return {
         "tool_name": name,
         "other_tool_name": answer.tool_name,
         "tools": (definition,) if definition is not None and _tells_more_than_its_name(definition) else None,
-        "call_id": read.text("tool_call.id") or answer.call_id or arguments.call_id,
+        "call_id": call_id,
+        "other_call_id": other,
         "arguments": arguments.value,
         "has_arguments": whole.has_input,
         "result": answer.value,

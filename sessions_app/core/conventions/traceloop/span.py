@@ -12,7 +12,7 @@ from sessions_app.core.conventions.numbered import numbered
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, attribute_identifier, identifier
 from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.conventions.traceloop.messages import completion, prompts
-from sessions_app.core.conventions.wrapped_tools import unwrapped_answer, unwrapped_arguments
+from sessions_app.core.conventions.wrapped_tools import call_ids, unwrapped_answer, unwrapped_arguments
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
@@ -113,12 +113,14 @@ def _embedding_fields(read: Read) -> dict[str, Any]:
 
 def _tool_fields(read: Read) -> dict[str, Any]:
     asked, answered = read.json("traceloop.entity.input"), read.json("traceloop.entity.output")
-    arguments, call_id = _arguments(asked)
+    arguments, asked_id = _arguments(asked)
     answer = unwrapped_answer(_inside(answered, "output"))
+    call_id, other = call_ids(answer.call_id, asked_id)
     return {
         "tool_name": read.text("traceloop.entity.name"),
         "other_tool_name": answer.tool_name,
-        "call_id": answer.call_id or call_id,
+        "call_id": call_id,
+        "other_call_id": other,
         "arguments": arguments,
         "has_arguments": asked is not None,
         "result": answer.value,
