@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.spans.span import Span
 from tests.core.test_assembly import SECOND, agent, asks, chat, gives, made, span, text, tool, tools_of
 from tests.recorder.replaying import replayed
+from tests.traces.captures import CHOICE, Capture
 
 PROMPT = text("user", "How is the weather?")
 DONE = text("assistant", "Well.")
@@ -312,3 +314,19 @@ def test_the_answer_to_what_the_tools_gave_may_be_missing():
     spans = [ASKING, weather({"c": "P"}, "sun", number=3, call_id="c1")]
 
     assert ended(spans=spans) == ("replayable_to_step", 2, "ran_past_recording")
+
+
+@pytest.mark.parametrize("is_doubled", [False, True])
+@pytest.mark.parametrize("variant", ["openai-sdk-langsmith", "openai-sdk-langfuse-v5"])
+def test_a_tool_that_ran_once_more_than_was_asked_is_judged_where_it_did(variant: str, is_doubled: bool):
+    spans = list(Capture(CHOICE / variant / "parallel_tools").spans)
+    first = next(span for span in spans if span.name.startswith("get_weather"))
+    run = made([*spans, *([replace(first, span_id="abcdefabcdef0123")] if is_doubled else ())])
+
+    judged = judge(run)
+    result, _ = replayed(encode_native(run))
+
+    assert [reason.code for reason in judged.reasons] == (["model_answer_missing"] if is_doubled else [])
+    if is_doubled:
+        assert (judged.step or 0) + 1 == result.divergence.step
+        assert result.verdict == "unknown_from_step"

@@ -78,7 +78,7 @@ def _unasked(run: Run) -> Iterator[Reason]:
         return
     code = "model_answer_missing" if run.is_told_by_others else "call_of_no_answer"
     by_id, by_name = _asked_before(run)
-    if not by_name and not run.is_told_by_others:
+    if not by_id and not run.is_told_by_others:
         return  # answers of which the calls were not recorded
     told: Counter[str | None] = Counter()
     for fixture in fixtures(run):
@@ -86,7 +86,7 @@ def _unasked(run: Run) -> Iterator[Reason]:
         by_name_or_id = by_name[call.tool_name] if call.call_id is None else by_id[call.call_id]
         may_be_twice = run.is_told_by_others and call.call_id is not None
         asks = by_name_or_id[0 if may_be_twice else told[call.call_id or call.tool_name] :]
-        told.update((call.tool_name, call.call_id))
+        told[call.call_id or call.tool_name] += 1
         is_asked = bool(asks) and asks[0] < fixture.step
         if (call.result or fixture.error) and not is_asked and call.call_id not in run.decided:
             step = run.steps[fixture.step - 1]
@@ -95,13 +95,16 @@ def _unasked(run: Run) -> Iterator[Reason]:
 
 
 def _asked_before(run: Run) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """The steps that ask for a call, by its id and by the tool's name: each has as many calls as were asked for."""
+    """The steps that ask for a call, by its id and, where no fixture has that, by the tool's name: each has as many
+    calls as were asked for."""
+    told = {fixture.call.call_id for fixture in fixtures(run)}
     by_id: dict[str, list[int]] = defaultdict(list)
     by_name: dict[str, list[int]] = defaultdict(list)
     for step, call in main_models(run):
         for part in calls_in(call):
             by_id[str(part.get("tool_call_id"))].append(step.index)
-            by_name[str(part.get("tool_name"))].append(step.index)
+            if part.get("tool_call_id") not in told:
+                by_name[str(part.get("tool_name"))].append(step.index)
     return by_id, by_name
 
 
