@@ -674,6 +674,30 @@ def test_an_answer_whose_text_a_span_tells_twice_and_otherwise_is_named(variant:
         assert ("are given in two ways" in reason) is (said == "Bad news")
 
 
+@pytest.mark.parametrize("said", ["Good news", "Bad news"])
+@pytest.mark.parametrize("name", ["content", "contents.0.message_content.text"])
+def test_an_answer_whose_text_stands_in_its_contents_and_otherwise_beside_them_is_named(name: str, said: str) -> None:
+    whole = list(Capture(CHOICE / "openai-agents-openinference" / "order_lookup").spans)
+    name = f"llm.output_messages.0.message.{name}"
+    at = next(at for at, span in enumerate(whole) if "Good news" in str(span.attributes.get(name)))
+
+    _, result = replayed_of(changed(whole, at, name, "Good news", said))
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("are given in two ways" in reason) is (said == "Bad news")
+
+
+@pytest.mark.parametrize("is_another", [False, True])
+def test_parameters_that_repeat_the_instructions_otherwise_are_named(is_another: bool) -> None:
+    whole = list(Capture(CHOICE / "openai-agents-openinference" / "order_lookup").spans)
+    name, was = "llm.invocation_parameters", "never make up order data"
+    at = next(at for at, span in enumerate(whole) if was in str(span.attributes.get(name)))
+
+    _, result = replayed_of(changed(whole, at, name, was, "make up order data" if is_another else was))
+
+    assert ("are given in two ways" in (result.facts["proof"]["requests"]["reason"] or "")) is is_another
+
+
 @pytest.mark.parametrize(
     ("span", "part", "words"),
     [
@@ -903,7 +927,10 @@ def test_mlflows_own_list_of_tools_that_tells_one_otherwise_is_named(
     ("was", "becomes", "reason"),
     [
         ("Find orders of a customer.", "Find orders.", "defines a tool in two ways"),
+        ('"name":"lookup_order"', '"name":"lose_order"', "defines a tool in two ways"),
+        ('"tools":[{', '"tools":[],"was":[{', "defines a tool in two ways"),
         ('"temperature":0.2', '"temperature":0.9', "gives its settings in two ways"),
+        ("never make up order data", "make up order data", "are given in two ways"),
     ],
 )
 def test_a_response_that_repeats_its_request_otherwise_is_named(

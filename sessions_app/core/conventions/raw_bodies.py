@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sessions_app.core.conventions.bodies import put_request, put_response
@@ -11,14 +11,24 @@ from sessions_app.core.conventions.told_twice import (
     are_instructions_told_otherwise,
     are_settings_told_otherwise,
     ids_in,
+    is_repeated_otherwise,
     lacks_tools,
     spoken_in,
 )
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.provider_messages import request_of, response_of, tools_of
-from sessions_app.core.spans.provider_messages.requests import settings_of
-from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart, Role, TextPart
+from sessions_app.core.spans.provider_messages.requests import instructions_of, settings_of
+from sessions_app.core.spans.reading import (
+    CallPart,
+    ChatMessage,
+    Part,
+    Reading,
+    ResultPart,
+    Role,
+    TextPart,
+    ToolDefinition,
+)
 
 Messages = tuple[ChatMessage, ...]
 
@@ -36,12 +46,13 @@ def with_bodies(reading: Reading) -> Reading:
         reading.are_tools_told_otherwise |= request.model is not None and lacks_tools(request.tools, reading.tools)
     if response is not None:
         put_response(bodies, response)
-        _hold_against_echo(reading, parsed(reading.output))
     reading.are_messages_told_otherwise |= are_instructions_told_otherwise(reading, bodies)
     if reading.messages is not None:
         bodies.instructions = None
         reading.messages = _with_ids(reading.messages, bodies.messages or ())
-    return merged([reading, bodies])
+    whole = merged([reading, bodies])
+    _hold_against_echo(whole, parsed(whole.output))
+    return whole
 
 
 def _with_ids(messages: Messages, sent: Messages) -> Messages:
@@ -63,10 +74,20 @@ def _hold_against_echo(reading: Reading, response: JsonValue) -> None:
     """OpenAI's Responses API repeats in its response what was asked for; schemas of tools it may make stricter."""
     if not isinstance(response, dict) or response.get("object") != "response":
         return
-    asked = {tool.name: tool.description for tool in reading.tools or () if tool.description}
-    repeated = [tool for tool in tools_of(response.get("tools")) or () if tool.description and tool.name in asked]
-    reading.are_tools_told_otherwise |= any(tool.description != asked[tool.name] for tool in repeated)
+    if "tools" in response and reading.tools is not None:
+        reading.are_tools_told_otherwise |= _are_repeated_otherwise(reading.tools, tools_of(response["tools"]) or ())
     reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, settings_of(response))
+    instructions = instructions_of(response.get("instructions"))
+    reading.are_messages_told_otherwise |= is_repeated_otherwise(instructions, reading.messages, reading.instructions)
+
+
+def _are_repeated_otherwise(asked: Sequence[ToolDefinition], repeated: Sequence[ToolDefinition]) -> bool:
+    """Of functions: conventions may leave out the tools of the provider, and descriptions."""
+    one, other = ([tool for tool in each if tool.parameters is not None] for each in (asked, repeated))
+    known = {tool.name: tool.description for tool in asked if tool.description}
+    told = ((tool.description, known.get(tool.name)) for tool in repeated)
+    is_reworded = any(None not in both and both[0] != both[1] for both in told)
+    return is_reworded or lacks_tools(asked, other) or lacks_tools(repeated, one)
 
 
 def _plain(reading: Reading) -> Reading:

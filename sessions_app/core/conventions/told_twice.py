@@ -139,6 +139,13 @@ def _system_prompt(reading: Reading) -> list[str]:
     return " ".join(texts).split()
 
 
+def is_repeated_otherwise(repeated: str | None, messages: Messages, instructions: str | None) -> bool:
+    """Whether the instructions that a response repeats are none of the words of the system, where a request tells
+    such."""
+    said = [*_system_of(messages), *([instructions.strip()] if instructions else [])]
+    return bool(repeated and said) and (repeated or "").strip() not in said
+
+
 def _system_of(messages: Messages) -> list[str]:
     words = (message.words("\n").strip() for message in messages or () if message.role == "system")
     return [each for each in words if each]

@@ -128,10 +128,10 @@ def _calls(said: JsonObject, contents: Iterable[Part]) -> list[Part]:
     return [part for part in found if isinstance(part, CallPart) and part.call_id not in {None, *known}]
 
 
-def are_calls_told_otherwise(values: JsonObject) -> bool:
-    """Of what stands below `llm.input_messages.` or `llm.output_messages.`: whether a message tells the calls among its
-    contents and in its list of calls, and not alike."""
-    return any(_has_other_calls(each) for each in numbered(values))
+def are_told_otherwise(values: JsonObject) -> bool:
+    """Of what stands below `llm.input_messages.` or `llm.output_messages.`: whether a message tells its text or its
+    calls among its contents and beside them, and not alike."""
+    return any(_has_other_calls(each) or _has_another_text(each) for each in numbered(values))
 
 
 def _has_other_calls(said: JsonObject) -> bool:
@@ -139,6 +139,13 @@ def _has_other_calls(said: JsonObject) -> bool:
     listed = (_call(each) for each in numbered(below(said, "message.tool_calls.")))
     one, other = ([part for part in parts if isinstance(part, CallPart)] for parts in (contents, listed))
     return bool(one and other) and one != other
+
+
+def _has_another_text(said: JsonObject) -> bool:
+    texts = [part.text for part in _contents(said) if isinstance(part, TextPart)]
+    text = told(said.get("message.content"))
+    joined = {between.join(texts) for between in ("", "\n", "\n\n")}
+    return bool(texts and text) and isinstance(text, str) and text not in joined
 
 
 def _call(each: JsonObject) -> Part | None:

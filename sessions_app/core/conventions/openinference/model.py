@@ -8,11 +8,11 @@ from sessions_app.core.conventions.numbered import numbered
 from sessions_app.core.conventions.openinference.messages import (
     HIDDEN,
     answer_of,
-    are_calls_told_otherwise,
+    are_told_otherwise,
     input_messages,
     told,
 )
-from sessions_app.core.conventions.told_twice import are_offers_told_otherwise
+from sessions_app.core.conventions.told_twice import are_offers_told_otherwise, is_repeated_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import Read, as_text
@@ -82,10 +82,15 @@ def model_fields(read: Read) -> dict[str, Any]:
     parameters = read.object("llm.invocation_parameters") or {}
     is_choice, tools = parameters.get("n") not in (None, 1), _tools(read)
     asked, answered = read.under("llm.input_messages."), read.under("llm.output_messages.")
+    messages = input_messages(asked) or _prompts(read)
     return {
-        "messages": input_messages(asked) or _prompts(read),
+        "messages": messages,
         "answer": answer_of(answered, is_choice=is_choice) or _completion(read) or _text(read),
-        "are_messages_told_otherwise": are_calls_told_otherwise(asked) or are_calls_told_otherwise(answered),
+        "are_messages_told_otherwise": (
+            are_told_otherwise(asked)
+            or are_told_otherwise(answered)
+            or is_repeated_otherwise(as_text(parameters.get("instructions")), messages, None)
+        ),
         "tools": tools,
         "are_tools_told_otherwise": are_offers_told_otherwise(tools, _definitions(parameters.get("tools"))),
         "provider": as_text(read.raw("llm.provider", "llm.system")),
