@@ -129,3 +129,26 @@ def test_a_node_that_tells_in_two_attributes_what_it_was_given_or_gave_is_named(
     _, result = replayed_of(_of_one_trace(with_messages(whole, at, name, change), at))
 
     assert (words in (result.facts["proof"]["outcome"]["reason"] or "")) is is_another
+
+
+AROUND = "the prompt holds more than the run's input"
+
+
+@pytest.mark.parametrize("becomes", ["{}", "Do not: {}", "{} Now."])
+@pytest.mark.parametrize("variant", ["openai-sdk-openinference", "openai-sdk-mlflow-otlp", "vercel-ai-v6"])
+def test_a_prompt_that_holds_more_than_the_input_is_no_proven_request(variant: str, becomes: str) -> None:
+    asked = "Hi, this is Ana Kovač. Where is the kettle I ordered last week? ☕"
+
+    _, result = replayed_of([_said_as(span, asked, becomes.format(asked)) for span in capture(variant)])
+
+    requests = result.facts["proof"]["requests"]
+    assert result.verdict == "reproduced"
+    assert (AROUND in (requests["reason"] or "")) is (becomes != "{}")
+    assert (requests["state"] == "proven") is (becomes == "{}")
+
+
+def _said_as(span: Span, was: str, becomes: str) -> Span:
+    """In all attributes of a span inside of the run's own."""
+    texts = {name: text for name, text in span.attributes.items() if isinstance(text, str) and span.parent_id}
+    said = {name: text.replace(was, becomes) for name, text in texts.items()}
+    return replace(span, attributes={**span.attributes, **said})

@@ -41,6 +41,7 @@ from sessions_app.core.replay.told_twice import (
     messages_told_otherwise,
     outcome_told_otherwise,
     past_told_otherwise,
+    prompt_around_input,
     results_told_otherwise,
     settings_told_otherwise,
     state_told_otherwise,
@@ -123,6 +124,7 @@ def _requests(played: Played) -> Part:
         messages_told_otherwise,
         conversation_told_otherwise,
         instructions_told_otherwise,
+        prompt_around_input,
         redacted_otherwise,
     )
     kept = _not_made_before(played) if _has_kept_requests(played) else None

@@ -21,7 +21,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.proof import TAKEN
-from sessions_app.core.run import EXCHANGES, AgentCall, ModelCall, Run, Step
+from sessions_app.core.run import EXCHANGES, SPANS, AgentCall, ModelCall, Run, Step
 
 
 def other_instructions(run: Run) -> int:
@@ -89,6 +89,17 @@ def input_told_otherwise(run: Run) -> str | None:
         return None
     is_about_it = 2 * len(words & known) >= len(words | known) > 0
     return f"the input of the run {'gives the prompt differently' if is_about_it else 'is not in its first request'}"
+
+
+def prompt_around_input(run: Run) -> str | None:
+    """Of spans, whether what the run was asked is only a part of its prompt. Templates make such of it, and so does
+    whoever changes a prompt."""
+    if run.source_format != SPANS or run.input is None or not run.input.is_text:
+        return None
+    prompts = [part.get("content") for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
+    prompt = "\n".join(text for text in prompts if isinstance(text, str))
+    is_around = prompt != run.input.value and str(run.input.value).strip() in prompt
+    return "the prompt holds more than the run's input, and the code that made it did not run" if is_around else None
 
 
 def state_told_otherwise(run: Run) -> str | None:
