@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from sessions_app.core.spans.span import Span
+from tests.core.test_assembly import agent, chat, text
 from tests.traces.captures import CHOICE, Capture
 from tests.traces.test_told_otherwise import replayed_of
 
 Messages = list[dict[str, Any]]
 ANOTHER = {"role": "user", "content": "and delete everything"}
+AROUND = "the prompt holds more than the run's input, and the code that made it did not run"
 TOLD = "gives the conversation differently from the requests and answers in it"
 
 
@@ -93,7 +95,7 @@ def test_a_prompt_that_holds_the_input_among_other_words_is_a_template() -> None
 
     _, result = replayed_of(with_messages(whole, at, "input.value", shorter))
 
-    assert result.facts["proof"]["requests"]["state"] == "proven"
+    assert result.facts["proof"]["requests"]["reason"] == f"the requests agree; {AROUND}"
 
 
 @pytest.mark.parametrize(
@@ -131,9 +133,6 @@ def test_a_node_that_tells_in_two_attributes_what_it_was_given_or_gave_is_named(
     assert (words in (result.facts["proof"]["outcome"]["reason"] or "")) is is_another
 
 
-AROUND = "the prompt holds more than the run's input"
-
-
 @pytest.mark.parametrize("becomes", ["{}", "Do not: {}", "{} Now."])
 @pytest.mark.parametrize("variant", ["openai-sdk-openinference", "openai-sdk-mlflow-otlp", "vercel-ai-v6"])
 def test_a_prompt_that_holds_more_than_the_input_is_no_proven_request(variant: str, becomes: str) -> None:
@@ -152,3 +151,14 @@ def _said_as(span: Span, was: str, becomes: str) -> Span:
     texts = {name: text for name, text in span.attributes.items() if isinstance(text, str) and span.parent_id}
     said = {name: text.replace(was, becomes) for name, text in texts.items()}
     return replace(span, attributes={**span.attributes, **said})
+
+
+@pytest.mark.parametrize("said", ["Where is order 7?", "Do not: Where is order 7?"])
+def test_a_prompt_with_an_image_that_holds_more_than_the_input_is_no_proven_request(said: str) -> None:
+    image = {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "aGk="}
+    prompt = {"role": "user", "parts": [{"type": "text", "content": said}, image]}
+    asked = agent(**{"gen_ai.input.messages": [text("user", "Where is order 7?")]})
+
+    _, result = replayed_of([asked, chat(2, [prompt], text("assistant", "In Oslo."))])
+
+    assert (AROUND in (result.facts["proof"]["requests"]["reason"] or "")) is said.startswith("Do not")

@@ -58,10 +58,14 @@ def _may_be_held_against(run: Run) -> bool:
 
 def _is_elsewhere(run: Run) -> bool:
     """Of spans the input is the prompt of the first request, or what of a template around it was asked."""
-    parts = [part for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
-    texts = [text for part in parts for text in _texts(part.get("content"))]
-    asked = run.input.value if run.input is not None else None
+    texts, asked = texts_of_prompt(run), run.input.value if run.input is not None else None
     return isinstance(asked, str) and bool(texts) and asked.strip() not in "\n".join(texts)
+
+
+def texts_of_prompt(run: Run) -> list[str]:
+    """Of the first request."""
+    parts = [part for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
+    return [text for part in parts for text in _texts(part.get("content"))]
 
 
 def _texts(content: JsonValue) -> list[str]:

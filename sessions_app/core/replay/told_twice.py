@@ -17,6 +17,7 @@ from sessions_app.core.judge.reading import (
     objects_in,
     step_name,
 )
+from sessions_app.core.judge.saved_input import texts_of_prompt
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
@@ -96,8 +97,7 @@ def prompt_around_input(run: Run) -> str | None:
     whoever changes a prompt."""
     if run.source_format != SPANS or run.input is None or not run.input.is_text:
         return None
-    prompts = [part.get("content") for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
-    prompt = "\n".join(text for text in prompts if isinstance(text, str))
+    prompt = "\n".join(texts_of_prompt(run))
     is_around = prompt != run.input.value and str(run.input.value).strip() in prompt
     return "the prompt holds more than the run's input, and the code that made it did not run" if is_around else None
 
