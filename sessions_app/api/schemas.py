@@ -438,7 +438,7 @@ class SessionReplayBody(Answer):
     )
     contradictions: list[dict[str, Any]] = Field(
         description="Places where the recordings of the runs contradict each other: run_id, step, path, other_run_id, "
-        "other_step, words. other_run_id and other_step are null for an earlier turn that no run of the session holds."
+        "other_step, words. other_run_id and other_step are null for what no run of the session holds."
     )
     next_action: str | None
     runs: list[dict[str, Any]] = Field(

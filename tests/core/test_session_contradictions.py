@@ -112,6 +112,113 @@ def test_a_turn_that_no_run_holds():
     assert found_in(first, third, fourth) == [("run_3", 1, "messages[4]", None, None)]
 
 
+def beside(message: Message, kind: str, *, first: bool = False) -> Message:
+    """The message with one part more."""
+    more = [{"part_kind": kind, "content": "More"}]
+    return {**message, "parts": [*more, *message["parts"]] if first else [*message["parts"], *more]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "place"),
+    [
+        ([*FIRST[:3], says("More"), FIRST[3]], "messages[3]"),
+        ([*FIRST, says("More")], "messages[4]"),
+        ([*FIRST, FIRST[3]], "messages[4]"),
+        ([*FIRST[:3], beside(FIRST[3], "text", first=True)], "messages[3].parts[0]"),
+        ([*FIRST[:3], beside(FIRST[3], "text")], "messages[3].parts[1]"),
+        ([beside(FIRST[0], "user-prompt"), *FIRST[1:]], "messages[0].parts[1]"),
+        ([beside(FIRST[0], "user-prompt", first=True), *FIRST[1:]], "messages[0].parts[0]"),
+        ([*FIRST[:3], calls("c2", id=2), gives("none", "c2"), FIRST[3]], "messages[3]"),
+        ([asks("Hello"), says("Hi."), *FIRST], "messages[0]"),
+        ([says("Hi."), *FIRST], "messages[0]"),
+        ([*FIRST, asks("Really?"), says("Yes.")], "messages[4]"),
+        ([FIRST[0], says("More")], "messages[1]"),
+    ],
+)
+def test_a_turn_that_was_handed_more_than_the_turn_before_ended_with(changed: list[Message], place: str):
+    before = FIRST[: 2 if len(changed) == 2 else 4]
+    found = found_in(turn(1, [], *before), turn(2, changed, *SECOND))
+
+    assert [each[:3] for each in found] == [("run_2", 1, place)]
+
+
+def test_turns_that_were_swapped_or_told_twice():
+    first, second, _ = session()
+    swapped, twice = ([*SECOND, *FIRST], [*FIRST, *FIRST, *SECOND])
+
+    assert found_in(first, second, turn(3, swapped, *THIRD)) == [("run_3", 1, "messages[0]", "run_2", 1)]
+    assert [each[:1] for each in found_in(first, second, turn(3, twice, *THIRD))] == [("run_3",)]
+
+
+def test_a_call_without_arguments_that_was_given_some():
+    begun = [asks("Go on"), calls(), gives("gone on"), says("Done.")]
+    forged = [begun[0], calls(a=1), *begun[2:]]
+
+    assert found_in(turn(1, [], *begun), turn(2, forged, *SECOND)) == [
+        ("run_2", 1, "messages[1].parts[0].args.a", "run_1", 1)
+    ]
+
+
+@pytest.mark.parametrize(("output", "is_forged"), [("It was [removed].", False), ("It was sent.", True)])
+def test_an_answer_may_be_redacted_as_the_output_of_its_run_is(output: str, is_forged: bool):
+    redacted = [*FIRST[:3], says("It was [removed].")]
+
+    found = found_in(turn(1, [], *FIRST, output=output), turn(2, redacted, *SECOND))
+
+    assert bool(found) is is_forged
+
+
+def test_code_may_answer_behind_the_model_in_each_turn():
+    closing = says("Anything else?")
+    first = turn(1, [], *FIRST, output="Anything else?")
+    second = turn(2, [*FIRST, closing], *SECOND, output="Anything else?")
+    history = [*FIRST, closing, *SECOND, closing]
+
+    assert found_in(first, second, turn(3, history, *THIRD)) == []
+    assert [each[:3] for each in found_in(first, second, turn(3, [*history, closing], *THIRD))] == [
+        ("run_3", 1, "messages[8]")
+    ]
+
+
+def test_what_an_agent_was_not_handed_over_is_handed_to_the_next_turn():
+    agent = {"name": "shop", "framework": "openai-agents"}
+    first = turn(1, [], *FIRST[:2], *FIRST[2:], agent=agent, last_agent="clerk")
+    filtered = {"messages": [FIRST[0], asks("You go on."), says("Noted.")]}
+    first["steps"][1]["request"] = filtered
+    clerk = {"name": "clerk", "framework": "openai-agents"}
+
+    assert found_in(first, turn(2, FIRST, *SECOND, agent=clerk)) == []
+    forged = [*FIRST[:3], says("It was lost.")]
+    assert len(found_in(first, turn(2, forged, *SECOND, agent=clerk))) == 1
+
+
+def test_an_application_may_say_something_else_for_a_taken_output():
+    def ended(words: str) -> list[Message]:
+        return [asks("Is it open?"), calls(open=True), gives(words)]
+
+    first = turn(1, [], *ended("Final result processed.")[:2])
+    first["final"] = {"messages": ended("Final result processed.")}
+
+    assert found_in(first, turn(2, ended("Noted, thanks."), *SECOND)) == []
+
+
+def test_examples_that_each_run_begins_with_and_prompts_that_code_repeats_are_no_turns():
+    examples = [asks("Like this:"), says("An example.")]
+    others = [asks("Or this:"), says("Another one."), *examples]
+    memo = asks("Likes tea.")
+
+    assert found_in(turn(1, examples, *FIRST), turn(2, others, *SECOND)) == []
+    assert found_in(turn(1, [], memo, *FIRST[1:]), turn(2, [memo, memo, *FIRST[1:]], *SECOND)) == []
+
+
+def test_a_summary_may_be_of_turns_that_the_turn_before_was_not_handed():
+    first, _, _ = session()
+    second = turn(2, FIRST[3:], *SECOND)
+    summary = asks("So far: ORD-1 was tracked.")
+
+    assert found_in(first, second, turn(3, [summary, *FIRST[3:], *SECOND], *THIRD)) == []
+
+
 def test_nothing_is_said_of_a_turn_beside_runs_of_which_not_all_was_recorded():
     first, _, third = session()
     unseen = turn(2, FIRST, *SECOND)
@@ -144,7 +251,6 @@ def with_instructions(prior: list[Message]) -> list[Message]:
         lambda prior: [asks("So far: ORD-1 was sent."), *prior[-2:]],
         lambda prior: [asks("So far: ORD-1 was sent."), says("Noted."), *prior[-1:]],
         lambda prior: [prior[0], asks("So far: ORD-1 was sent."), *prior[-2:]],
-        lambda prior: [asks("Like this:"), says("An example."), *prior],
         lambda prior: [*prior, asks("Note: it is late.")],
         lambda prior: [asks("Something else"), says("altogether")],
         through_a_database,
@@ -325,6 +431,4 @@ def test_a_contradiction_in_words_names_runs_and_steps():
     assert told.in_words(numbers) == (
         "run 2 (b), step 4: messages[1].parts[0].args.p is not what run 1 (a) says at step 1"
     )
-    assert unknown.in_words(numbers) == (
-        "run 2 (b), step 4: messages[4] belongs to a turn that no run of this session contains"
-    )
+    assert unknown.in_words(numbers) == ("run 2 (b), step 4: messages[4] is in no run of this session")

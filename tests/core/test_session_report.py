@@ -165,9 +165,11 @@ def test_a_session_whose_runs_contradict_each_other_is_not_reproduced():
 def test_several_contradictions_are_counted_and_listed():
     report = report_of(replayed(1), replayed(2), contradictions=(UNKNOWN_TURN, OTHER_ANSWER))
 
-    unknown = "run 2 (run_2), step 1: messages[4] belongs to a turn that no run of this session contains"
+    unknown = "run 2 (run_2), step 1: messages[4] is in no run of this session"
     assert report.words == f"All 2 runs reproduced, but they contradict each other: {unknown}; and 1 more place"
-    assert report.next_action == "Send the run of that turn, then replay the session again."
+    assert report.next_action == (
+        "Send the run that said it, then replay the session again; if there is none, the history is wrong."
+    )
     assert f"Contradiction: {unknown}\nContradiction: {PLACE}\n" in as_text(report)
 
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 
 from sessions_app.core.compare.strict import same_json
+from sessions_app.core.history import History, extend, nodes
 from sessions_app.core.judge.cut_values import is_cut
 from sessions_app.core.judge.reading import value_of
 from sessions_app.core.partial_histories import with_whole_histories
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
-from sessions_app.core.run import GRAPHS, PYDANTIC_AI, AgentCall, ErrorInfo, Run, main_model_calls
+from sessions_app.core.run import GRAPHS, PYDANTIC_AI, AgentCall, ErrorInfo, ModelCall, Run, Step, main_model_calls
 from sessions_app.core.sessions.handed_on import (
     HistoryReader,
     SaidPart,
+    SessionParts,
+    ToldOtherwise,
+    TurnEnd,
     prompted_otherwise,
     told_otherwise,
-    unknown_turn,
 )
 
 
@@ -37,13 +43,13 @@ class Contradiction:
         """`numbers` says which run of the session each is, from 1."""
         here = f"{_named(self.run_id, numbers)}, step {self.step}: {self.path}"
         if self.other_run_id is None:
-            return f"{here} belongs to a turn that no run of this session contains"
+            return f"{here} is in no run of this session"
         return f"{here} is not what {_named(self.other_run_id, numbers)} says at step {self.other_step}"
 
     @property
     def next_action(self) -> str:
         if self.other_run_id is None:
-            return "Send the run of that turn, then replay the session again."
+            return "Send the run that said it, then replay the session again; if there is none, the history is wrong."
         return "Read both runs at these steps: their recordings cannot both be right."
 
     def to_json(self) -> JsonObject:
@@ -76,10 +82,16 @@ class _Turn:
 
     run_id: str
     agent: str | None
+    agents: frozenset[str | None]
+    """It and the one that it handed over to last."""
     prior: Sequence[SaidPart]
-    end: Sequence[SaidPart]
-    held: frozenset[str]
+    end: TurnEnd
+    held: Counter[str]
     """The keys of `end`."""
+    added: Counter[str]
+    """Those that it was not handed."""
+    said: Counter[str]
+    """`added`, and what was said in it that its end does not hold."""
     prior_prompts: Sequence[SaidPart]
     """The system prompts that it began with, and those of its end; none where code makes them anew for each turn."""
     end_prompts: Sequence[SaidPart]
@@ -121,12 +133,19 @@ def _read(run: Run, reader: HistoryReader) -> _Turn:
         end = None
     is_whole = end is not None and whole is run and len(lengths) == len(models)
     prior, parts = (_as_handed_on(run, reader.parts(each)) for each in (run.prior, end))
+    turn_end = TurnEnd.of(parts, value_of(run.output) if run.output is not None else None)
+    held = Counter(part.key for part in parts)
+    added = held - Counter(part.key for part in prior)
+    replaced = Counter(part.key for part in reader.parts(_replaced(models, end)))
     return _Turn(
         run_id=run.run_id,
         agent=run.agent.name,
+        agents=frozenset({run.agent.name, _last_agent(run)}),
         prior=prior,
-        end=parts,
-        held=frozenset(part.key for part in parts),
+        end=turn_end,
+        held=held,
+        added=added,
+        said=added + replaced + Counter(filter(None, [turn_end.answer])),
         prior_prompts=reader.system_prompts(run.prior) if run.agent.framework == PYDANTIC_AI else (),
         end_prompts=reader.system_prompts(end) if run.agent.framework == PYDANTIC_AI else (),
         has_end=is_whole,
@@ -137,6 +156,24 @@ def _read(run: Run, reader: HistoryReader) -> _Turn:
         error=run.error,
         last_step=len(run.steps),
     )
+
+
+def _replaced(models: Sequence[tuple[Step, ModelCall]], end: History | None) -> History | None:
+    """What model steps held or answered that the end does not hold: code rewrote the history, or filtered it for the
+    agent that was handed over to."""
+    kept = {node.message.digest for node in nodes(end)}
+    seen = {node.digest for node in nodes(end)}
+    found: dict[str, Payload] = {}
+    for _, call in models:
+        for node in takewhile(lambda node: node.digest not in seen, nodes(call.output_history)):
+            seen.add(node.digest)
+            found.setdefault(node.message.digest, node.message)
+    return extend(None, [message for digest, message in found.items() if digest not in kept])
+
+
+def _last_agent(run: Run) -> str | None:
+    last = run.extra.get("last_agent")
+    return last if isinstance(last, str) else run.agent.name
 
 
 def _as_handed_on(run: Run, parts: list[SaidPart]) -> list[SaidPart]:
@@ -154,24 +191,51 @@ def _called(run: Run) -> dict[str, _Called]:
     }
 
 
+class _SessionSoFar:
+    """What the turns before one said, and what all of them say."""
+
+    def __init__(self, turns: Iterable[_Turn]) -> None:
+        self._said = Counter[str]()
+        self._held = Counter[str]()
+        self._of_agents = defaultdict[str | None, Counter[str]](Counter)
+        self._is_whole = True
+        for turn in turns:
+            self._said.update(turn.said)
+
+    def add(self, turn: _Turn) -> None:
+        self._held |= turn.held
+        self._is_whole &= turn.has_end
+        for agent in turn.agents:
+            self._of_agents[agent].update(turn.added)
+
+    def parts_for(self, turn: _Turn) -> SessionParts | None:
+        """None where not all that was said is known."""
+        if not self._is_whole:
+            return None
+        left_out = self._of_agents[turn.agent] - Counter(part.key for part in turn.prior)
+        return SessionParts(counts=self._said | self._held, left_out=left_out.total())
+
+
 def _of_pasts(turns: Sequence[_Turn]) -> Iterator[Contradiction]:
     """What a turn was handed on in another form is told of that turn, and not again of those behind it."""
     told: set[tuple[str, int]] = set()
-    said = frozenset[str]().union(*(turn.held - {part.key for part in turn.prior} for turn in turns))
+    session = _SessionSoFar(turns)
     for at, turn in enumerate(turns):
         before = _turn_before(turn, turns[:at])
-        if before is None:
+        other = _other_past(turn, before, session) if before else None
+        session.add(turn)
+        if before is None or other is None:
             continue
-        other = told_otherwise(turn.prior, before.end)
-        other = other or prompted_otherwise(turn.prior_prompts, before.end_prompts)
-        if other is not None:
-            told.add((turn.run_id, other.now.message))
-            if (before.run_id, other.before.message) not in told:
-                yield _contradiction(turn, other.path, before, before.step_of(other.before.message))
-        elif all(each.has_end for each in turns[:at]):
-            unknown = unknown_turn(turn.prior, before.end, said)
-            if unknown is not None:
-                yield _contradiction(turn, f"messages[{unknown.message}]", None, None)
+        told.add((turn.run_id, other.now.message))
+        if other.before is None:
+            yield _contradiction(turn, other.path, None, None)
+        elif (before.run_id, other.before.message) not in told:
+            yield _contradiction(turn, other.path, before, before.step_of(other.before.message))
+
+
+def _other_past(turn: _Turn, before: _Turn, session: _SessionSoFar) -> ToldOtherwise | None:
+    found = told_otherwise(turn.prior, before.end, partial(session.parts_for, turn))
+    return found or prompted_otherwise(turn.prior_prompts, before.end_prompts)
 
 
 def _contradiction(turn: _Turn, path: str, other: _Turn | None, other_step: int | None) -> Contradiction:
@@ -184,12 +248,13 @@ _AT_THE_END = ("output", "error")
 
 
 def _turn_before(turn: _Turn, earlier: Sequence[_Turn]) -> _Turn | None:
-    """Of the same agent the one that shares most with what the turn was handed, the newest of those."""
+    """Of the same agent the one that shares most with what the turn was handed, the newest of those. What it shares
+    with several turns because each began with it, such as examples, was handed on by none of them."""
     own = {part.key for part in turn.prior}
     most, found = 0, None
-    for each in reversed([each for each in earlier if each.agent == turn.agent]):
-        shared = len(own & each.held)
-        if shared > most:
+    for each in reversed([each for each in earlier if turn.agent in each.agents]):
+        shared = len(own & each.held.keys())
+        if shared > most and not own.isdisjoint(each.added):
             most, found = shared, each
         if most == len(own):  # in a long conversation the newest turn holds all of it
             break

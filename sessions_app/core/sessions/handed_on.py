@@ -1,14 +1,22 @@
 """The history that a turn began with, held against the end of the turn before it.
 
-A turn that is handed less, or a summary, was told no other past: only what stands in the place of something else is a
-contradiction, and what was said between two turns that no run holds.
+Of what a turn was handed beyond that end, four things are no contradiction:
+
+- less of it, wherever it was cut;
+- a summary: texts that stand for more parts than they are, or for a long text;
+- what people wrote and tools answered behind the end of the turn before, and an answer that middleware redacted if the
+  output of that turn is redacted alike;
+- what other runs of the session said.
+
+Everything else is: another question, call or answer, one that no run said, and one in another place.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -22,6 +30,7 @@ _SYSTEM = "system-prompt"
 _MADE_ANEW = frozenset({_SYSTEM, "thinking"})
 """Code may make instructions anew for each turn, and leave out what a model thought."""
 _OF_MODELS = frozenset({"text", "tool-call"})
+_TEXTS = frozenset({"user-prompt", "text"})
 _LONG = 200
 """Characters from which on a text may be kept in a shorter form."""
 _SHORTER = 0.9
@@ -94,29 +103,134 @@ def _forms(message: JsonObject) -> list[tuple[int, str, JsonObject, str]]:
 
 
 def _stripped(form: JsonObject) -> JsonObject:
+    """With the arguments of a call that has none: only a part that does not tell them may lack them."""
+    if form.get("part_kind") == "tool-call":
+        return {"args": {}, **form}
     content = form.get("content")
     return {**form, "content": content.strip()} if isinstance(content, str) else form
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToldOtherwise:
-    """A part of a turn's beginning that the turn before says otherwise."""
+    """A part of a turn's beginning that the turn before says otherwise, or that no run says."""
 
     now: SaidPart
-    before: SaidPart
+    before: SaidPart | None
+    """What the turn before says there; None where no run of the session says it."""
     path: str
 
 
-def told_otherwise(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> ToldOtherwise | None:
-    """The first; None where they have nothing in common, or one holds less than the other."""
-    for tag, i1, i2, j1, j2 in _changes(prior, end):
-        if tag != "replace" or not _stand_for_each_other(end[i1:i2], prior[j1:j2], at_head=i1 == 0):
-            continue
-        for before, now in zip(end[i1:i2], prior[j1:j2], strict=True):
-            found = _difference(before, now)
-            if found is not None:
-                return ToldOtherwise(now=now, before=before, path=found.path)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnEnd:
+    """What a turn came to."""
+
+    parts: Sequence[SaidPart]
+    answer: str | None
+    """The key of its output, where code made another text of it than the model answered."""
+
+    @classmethod
+    def of(cls, parts: Sequence[SaidPart], output: JsonValue) -> TurnEnd:
+        key = _key({"content": output.strip(), "part_kind": "text"}) if isinstance(output, str) else None
+        answered = next((part.key for part in reversed(parts) if part.kind == "text"), None)
+        return cls(parts=parts, answer=None if key == answered else key)
+
+
+def told_otherwise(
+    prior: Sequence[SaidPart], end: TurnEnd, said: Callable[[], SessionParts | None]
+) -> ToldOtherwise | None:
+    """The first; None where they have nothing in common. `said` gives None where not all runs were recorded whole."""
+    for block in _blocks(prior, end.parts):
+        found = _other_part(block, end) if block.is_alike else _added_part(block, prior, end, said())
+        if found is not None:
+            return found
     return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionParts:
+    """What the runs of a session said, for a turn of it."""
+
+    counts: Counter[str]
+    """How often each part, by its key."""
+    left_out: int
+    """How many parts of earlier turns its own history does not hold."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Block:
+    """Parts at the end of a turn, and those that the next one was handed in their place."""
+
+    old: Sequence[SaidPart]
+    new: Sequence[SaidPart]
+    at_head: bool
+    at_end: bool
+    next_old: SaidPart
+    """The part that the turn before has there."""
+
+    @property
+    def is_alike(self) -> bool:
+        return [part.kind for part in self.old] == [part.kind for part in self.new]
+
+    def is_summary(self, left_out: int) -> bool:
+        """At the head, it may be of turns that the turn before was not handed either."""
+        is_of_open_calls = all(part.kind == "tool-call" for part in self.old)
+        stands_for = (0 if is_of_open_calls else len(self.old)) + (left_out if self.at_head else 0)
+        return len(self.new) < stands_for and all(part.kind in _TEXTS for part in self.new)
+
+
+def _other_part(block: _Block, end: TurnEnd) -> ToldOtherwise | None:
+    """Several texts at the head of a history may have become a summary in as many, which says little of what they
+    said."""
+    is_of_texts = all(part.kind in _TEXTS for part in block.old)
+    if block.at_head and len(block.old) > 1 and is_of_texts and not any(map(_are_alike, block.old, block.new)):
+        return None
+    for before, now in zip(block.old, block.new, strict=True):
+        found = _difference(before, now)
+        is_by_code = (before is end.parts[-1] and now.key == end.answer) or _is_taken_output(before)
+        if found is not None and not is_by_code:
+            return ToldOtherwise(now=now, before=before, path=found.path)
+    return None
+
+
+def _is_taken_output(part: SaidPart) -> bool:
+    """Pydantic AI lets an application write something else there."""
+    return part.kind == "tool-return" and part.form.get("content") == "Final result processed."
+
+
+def _added_part(
+    block: _Block, prior: Sequence[SaidPart], end: TurnEnd, said: SessionParts | None
+) -> ToldOtherwise | None:
+    """A part that no run said, or not so often, or that the turn before said once and in another place."""
+    if said is None or block.is_summary(said.left_out):
+        return None
+    handed, held = (Counter(part.key for part in parts) for parts in (prior, end.parts))
+    added = [
+        part
+        for part in _behind_answer(block, end)
+        if _is_unsaid(part, handed, said.counts) or held[part.key] == 1 == handed[part.key]
+    ]
+    if block.at_end and not any(part.kind in _OF_MODELS for part in added):
+        return None
+    return _as_added(added[0], block, prior, held) if added else None
+
+
+def _behind_answer(block: _Block, end: TurnEnd) -> Sequence[SaidPart]:
+    """Code that made an answer of its own may have put more in front of it."""
+    made = [number for number, part in enumerate(block.new, start=1) if part.key == end.answer]
+    return block.new[made[0] :] if made and block.at_end else block.new
+
+
+def _is_unsaid(part: SaidPart, handed: Counter[str], said: Counter[str]) -> bool:
+    """Code may put one prompt into each request; what tools answered is held against their calls."""
+    if part.kind in _OF_MODELS:
+        return handed[part.key] > said[part.key]
+    return part.kind == "user-prompt" and part.key not in said
+
+
+def _as_added(now: SaidPart, block: _Block, prior: Sequence[SaidPart], held: Counter[str]) -> ToldOtherwise:
+    is_whole = all(part in block.new for part in prior if part.message == now.message)
+    path = f"messages[{now.message}]" if is_whole else now.path
+    return ToldOtherwise(now=now, before=block.next_old if now.key in held else None, path=path)
 
 
 def prompted_otherwise(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> ToldOtherwise | None:
@@ -126,35 +240,31 @@ def prompted_otherwise(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> To
     return next((ToldOtherwise(now=now, before=before, path=found.path) for before, now, found in others), None)
 
 
-def unknown_turn(prior: Sequence[SaidPart], end: Sequence[SaidPart], known: frozenset[str]) -> SaidPart | None:
-    """The question of a turn that stands behind what the turn before ended with, or in the midst of it, and whose
-    answer no run gave. What stands in front of all may be examples, or a summary. `known` holds what all runs added."""
-    for tag, i1, _, j1, j2 in _changes(prior, end):
-        if tag == "insert" and i1 > 0:
-            asked = next((each for each in prior[j1:j2] if each.kind == "user-prompt"), None)
-            behind = prior[prior.index(asked) : j2] if asked else []
-            if any(each.kind in _OF_MODELS and each.key not in known for each in behind):
-                return asked
-    return None
-
-
-def _changes(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> list[tuple[str, int, int, int, int]]:
-    """Empty where nothing is the same: then it is not known that the one was handed on to the other."""
+def _blocks(prior: Sequence[SaidPart], end: Sequence[SaidPart]) -> list[_Block]:
+    """Where the turn was handed something else or more. Empty where nothing is the same: then it is not known that the
+    one was handed on to the other."""
     keys = [part.key for part in end], [part.key for part in prior]
-    if keys[0] == keys[1]:
+    if _is_cut_from(keys[1], keys[0]):
         return []
     found = SequenceMatcher(None, *keys, autojunk=False).get_opcodes()
-    return [(*each,) for each in found] if any(tag == "equal" for tag, *_ in found) else []
+    if not any(tag == "equal" for tag, *_ in found):
+        return []
+    return [
+        _Block(
+            old=end[i1:i2],
+            new=prior[j1:j2],
+            at_head=i1 == 0,
+            at_end=i2 == len(end),
+            next_old=end[min(i1, len(end) - 1)],
+        )
+        for tag, i1, i2, j1, j2 in found
+        if tag in ("insert", "replace")
+    ]
 
 
-def _stand_for_each_other(end: Sequence[SaidPart], prior: Sequence[SaidPart], *, at_head: bool) -> bool:
-    """Several texts at the head of a history may have become a summary in as many, which says little of what they
-    said."""
-    if [part.kind for part in end] != [part.kind for part in prior]:
-        return False
-    is_of_texts = all(part.kind in ("user-prompt", "text") for part in end)
-    is_told_anew = any(map(_are_alike, end, prior)) or not is_of_texts
-    return is_told_anew or not (at_head and len(end) > 1)
+def _is_cut_from(keys: Iterable[str], whole: Iterable[str]) -> bool:
+    left = iter(whole)
+    return all(key in left for key in keys)
 
 
 def _are_alike(before: SaidPart, now: SaidPart) -> bool:
