@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.capabilities import ProcessHistory
 
 from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import ModelCall, Run, main_steps
@@ -148,3 +150,18 @@ def as_asked(run: Run, index: int) -> Iterator[JsonObject]:
 
 def instructions_of(call: Any) -> str:
     return str(call.history.message.value["instructions"])
+
+
+def test_what_lies_behind_the_end_of_what_can_be_replayed_is_no_difference_of_a_fork():
+    """Another loop asked once more, about something else. Control: an answer that was changed."""
+    record = json.loads(recorded(scenarios.one_tool(), "run")[-1])
+    record["steps"].append({**record["steps"][2], "request": record["steps"][0]["request"]})
+    run = parse_native(json.dumps(record).encode())
+    assert judge(run).verdict == "replayable_to_step"
+
+    same, _ = forked(run, 1, CLOCK)
+    other, _ = forked(run, 3, {"kind": "model_answer", "step": 3, "value": {"text": "No."}})
+
+    assert ended(same) == ("unknown_from_step", 4)
+    assert same.facts["limit"]["reason"] == judge(run).reasons[0].message
+    assert ended(other) == ("diverged", 3)

@@ -17,6 +17,7 @@ from sessions_app.core.fork.proof import has_same_outcome, prove_fork
 from sessions_app.core.fork.state import ForkState, rules_of
 from sessions_app.core.fork.stops import Stop, Stopped
 from sessions_app.core.judge.outcome import is_decided_by_code
+from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
@@ -25,7 +26,7 @@ from sessions_app.core.replay.observed import Divergence, Observations, Result, 
 from sessions_app.core.replay.other_outcomes import other_outcome
 from sessions_app.core.replay.played import Played
 from sessions_app.core.replay.proof import part_of
-from sessions_app.core.run import Run, Step, ToolCall, answered
+from sessions_app.core.run import REPEATED, Run, Step, ToolCall, answered
 from sessions_app.core.unproven_outcomes import why_unproven, with_unproven_outcome
 
 
@@ -47,8 +48,8 @@ def conclude_fork(plan: ForkPlan, order: Order, played: Played, state: ForkState
     divergence = _first_difference(comparison, order, played) or other_outcome(plan.run, ending)
     proof = prove_fork(replace(played, limit=limit, kept=plan.kept), divergence)
     facts = {**facts, "proof": proof.to_json()}
-    if divergence is not None and limit is not None and part_of(divergence.path) == "outcome":
-        return _not_compared(plan, limit.message, facts, seen), made
+    if divergence is not None and limit is not None and _is_of_limit(divergence, limit, made, plan.kept):
+        return _not_compared(plan, limit.message, facts, seen, at=_place_in(divergence)), made
     if divergence is not None:
         if comparison.divergence is not None and comparison.divergence.path == divergence.path:
             facts = {**facts, **absent_side(comparison.divergence.left, comparison.divergence.right)}
@@ -97,10 +98,27 @@ def _is_of(step: Step, stop: Stop) -> bool:
     return step.kind == stop.kind
 
 
-def _not_compared(plan: ForkPlan, reason: str, facts: JsonObject, seen: Observations) -> Result:
-    """The course is the same as far as it goes, and what the runs came to cannot be compared."""
-    step = len(plan.run.steps) + 1
-    found = Divergence(step=step, path="output", recorded=None, replayed=None)
+def _is_of_limit(found: Divergence, limit: Reason, made: Run, kept: int) -> bool:
+    """Whether a replay of the parent could not show that either: what the runs came to, or what lies where the
+    recording can no longer be replayed, as long as the fork was given nothing but recorded answers."""
+    if part_of(found.path) == "outcome":
+        return True
+    is_behind = limit.step is None or (found.step is not None and found.step >= limit.step)
+    new = (step for step in made.steps[kept : found.step] if step.kind in ("model", "tool"))
+    return is_behind and all(step.source in REPEATED for step in new)
+
+
+def _place_in(found: Divergence) -> int | None:
+    return None if part_of(found.path) == "outcome" else found.step
+
+
+def _not_compared(
+    plan: ForkPlan, reason: str, facts: JsonObject, seen: Observations, *, at: int | None = None
+) -> Result:
+    """The course is the same as far as it goes, and what comes then, or what the runs came to, cannot be compared."""
+    step = at or len(plan.run.steps) + 1
+    path = "output" if at is None else f"steps[{step}]"
+    found = Divergence(step=step, path=path, recorded=None, replayed=None)
     limit = {"step": step, "code": "not_compared", "reason": reason}
     return Result(verdict="unknown_from_step", divergence=found, facts={**facts, "limit": limit}, observations=seen)
 
