@@ -19,10 +19,12 @@ from sessions_app.core.fork.changes import (
     NewToolResult,
     Rule,
 )
+from sessions_app.core.fork.decisions import is_held_back
 from sessions_app.core.fork.order import Order
 from sessions_app.core.payload import JsonValue, compact_json
 from sessions_app.core.registrations import IGNORES_STATE
 from sessions_app.core.run import (
+    ModelCall,
     Run,
     ToolCall,
     is_answered_by_tool,
@@ -194,9 +196,19 @@ def _check_kind(parent: Parent, change: _Stepped, field: str, kind: str) -> None
 def _check_tool_result(parent: Parent, change: NewToolResult, at_step: int, field: str) -> None:
     _check_kind(parent, change, field, "tool")
     call = load_step(parent.row, change.step).call
+    if isinstance(call, ToolCall) and is_held_back(call, _asking(parent, change.step)):
+        words = f"The call of step {change.step} still waits for somebody, and no tool was asked"
+        raise ForkError(f"{words}; change the model's answer before it.", field=f"{field}.step")
     if isinstance(call, ToolCall) and not is_answered_by_tool(call):
         words = f"Step {change.step} was answered by the framework and not by a tool"
         raise ForkError(f"{words}; change the model's answer before it.", field=f"{field}.step")
+
+
+def _asking(parent: Parent, index: int) -> ModelCall | None:
+    """The answer before this step."""
+    requests = [step for step in parent.main if step < index and parent.kinds[step] == "model"]
+    call = load_step(parent.row, max(requests)).call if requests else None
+    return call if isinstance(call, ModelCall) else None
 
 
 def _check_decision(parent: Parent, change: NewDecision, at_step: int, field: str) -> None:

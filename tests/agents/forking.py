@@ -9,12 +9,14 @@ from typing import Any
 
 from sessions_app.agents.loop.replaying import fork
 from sessions_app.core.fork.answering import ModelAsk
+from sessions_app.core.fork.instructions import Instructions
 from sessions_app.core.fork.order import read_course, read_order
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.observed import Result
-from sessions_app.core.run import Run, answered
+from sessions_app.core.run import ModelCall, Run, Step, answered
 
 REFUSAL = "I don't have any documents about refund policy. Please check with support."
 IN_WORDS = {"hypothesis": "a test", "expect": "something"}
@@ -38,6 +40,30 @@ class Elsewhere:
 
     def live_answer(self, ask: ModelAsk) -> JsonObject:
         raise AssertionError("only samplings ask a live model")
+
+
+class StepsOf:
+    """The recorded steps of a run, as the forecast of a fork reads them."""
+
+    def __init__(self, run: Run) -> None:
+        self.status, self.model = run.status, run.model
+        self.is_text_final = run.agent.entry_point == "run_stream"
+        self._run, self._instructions = run, Instructions()
+
+    def step(self, index: int) -> Step:
+        return self._run.steps[index - 1]
+
+    def instructions(self, index: int) -> str | None:
+        history = self._history(index)
+        return None if history is None else self._instructions.of(history)
+
+    def message(self, index: int, position: int) -> JsonValue:
+        listed = messages(self._history(index))
+        return listed[position].value if position < len(listed) else None
+
+    def _history(self, index: int) -> History | None:
+        call = self._run.steps[index - 1].call
+        return call.history if isinstance(call, ModelCall) else None
 
 
 def example(name: str) -> Run:

@@ -10,9 +10,12 @@ from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed, Redactor
 from sessions_app.models import Replay
 from sessions_app.services.forks import request_fork
+from sessions_app.services.ingest import ingest_document
 from sessions_app.services.replays import request_replay
 from tests.agents.talking import example
 from tests.builders import all_stored_bytes, make_project
+from tests.recorder.playing import recorded
+from tests.recorder.scenarios import approval_first, approval_second
 from tests.services.forking import EMPTY_ANSWER, make_fork, make_order, make_run
 from tests.web.making import make_user
 
@@ -25,6 +28,7 @@ ignores = {"agent": Agent("test")}
 reads = {"agent": Agent("test"), "deps_of_state": dict}
 """
 ANSWER = {"text": "Done."}
+APPROVALS = approval_first, approval_second
 SECRET = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
 
@@ -351,3 +355,15 @@ def test_what_cannot_be_redacted_is_not_stored(run, monkeypatch):
     with pytest.raises(RedactionFailed):
         make_fork(run)
     assert not Replay.objects.exists()
+
+
+def test_the_answer_of_a_call_that_waits_for_a_decision_cannot_be_changed():
+    """No tool was asked, so nothing would come of it. Control: a call that was decided."""
+    project = make_project()
+    waiting, decided = (ingest_document(project, recorded(play(), "run")[-1]).run for play in APPROVALS)
+    changes = [{"kind": "tool_result", "step": 2, "value": "Paid."}]
+    words = "The call of step 2 still waits for somebody, and no tool was asked; change the model's answer before it."
+
+    assert refused(waiting, make_order(at_step=1, changes=changes)) == ("changes[0].step", words)
+    changes[0]["step"] = 1
+    assert request_fork(run=decided, order=make_order(at_step=1, changes=changes)).state == "queued"

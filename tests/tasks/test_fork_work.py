@@ -16,6 +16,7 @@ from sessions_app.core.fork.foretell import foretell
 from sessions_app.core.fork.order import read_order
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
+from sessions_app.queries.recorded_steps import StoredSteps
 from sessions_app.services import replay_work
 from sessions_app.services.fork_checks import Parent
 from sessions_app.services.forks import answer_by_hand, request_fork
@@ -304,7 +305,7 @@ def test_a_fork_stops_where_it_was_foretold(project, children, name):
 
     for index in tools:
         change = {"kind": "tool_result", "step": index, "value": "edited"}
-        told = foretell(read_order({"at_step": index, "changes": [change]}), run.steps, parent.main, lambda step: None)
+        told = foretell(read_order({"at_step": index, "changes": [change]}), run.steps, parent.main, StoredSteps(run))
         stopped = work(fork(run, index, change), children).stopped_at
         assert told is not None
         assert (told.asks, stopped and stopped["kind"]) == (stopped and stopped["step"], stopped and "model")

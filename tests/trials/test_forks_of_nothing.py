@@ -1,4 +1,4 @@
-"""Forks in which nothing is changed go the way of the replay, and say no more than it does.
+"""Forks that give again what was recorded go the way of the replay, say no more than it does, and were foretold.
 
 `TRIAL_SIZE=full` takes every way to start a run, and forks it at each of its steps.
 """
@@ -6,16 +6,23 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 
-from sessions_app.core.formats.native import encode_native
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.fork.foretell import Foretold, foretell
+from sessions_app.core.fork.order import read_order
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.proof import PARTS, read_proof
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall, is_answered_by_tool, main_steps
-from tests.agents.forking import forked
+from sessions_app.mapping.rows import step_rows
+from sessions_app.mapping.stored import Collector
+from tests.agents.forking import StepsOf, forked
 from tests.recorder import playing
 from tests.recorder.replaying import replayed
 from tests.trials.bench import only_run
@@ -23,7 +30,10 @@ from tests.trials.recorded_runs import RecordedRun, all_runs
 
 FULL = os.environ.get("TRIAL_SIZE") == "full"
 WAYS = tuple(playing.WAYS) if FULL else ("run", "run_stream")
+STEPS_OF_A_RUN = 1
 UNHEARD: JsonObject = {"kind": "clock", "value": 0}
+NOTHING = "This is what was recorded: nothing would change."
+STOPS = re.compile(r"Stops at step (\d+): the model's answer is not known\.")
 Fork = tuple[int, JsonObject]
 
 
@@ -32,37 +42,50 @@ def runs() -> list[RecordedRun]:
     return all_runs(WAYS)
 
 
-def test_a_fork_that_changes_nothing_is_the_replay_again(runs: list[RecordedRun]):
+def test_a_fork_that_gives_again_what_was_recorded_is_the_replay_again(runs: list[RecordedRun]):
     tried, faults = 0, []
-    for name, run, whole in _reproduced(runs):
-        for at, change in _forks(run):
+    for each in runs:
+        run = parse_native(encode_native(only_run(each.content)))
+        whole, _ = replayed(encode_native(run))
+        for at, change in _forks(run, each.name):
             tried += 1
-            said = _faults(run, whole, *forked(run, at, change, expect={"ends_within": 999})[:1])
-            faults += [f"{name} at {at}, {change['kind']}: {each}" for each in said]
+            result, _ = forked(run, at, change, expect={"ends_within": 999})
+            said = _faults(whole, result, _told(run, at, change))
+            faults += [f"{each.name} at {at}, {change['kind']}: {fault}" for fault in said]
     assert not faults, "\n".join(faults[:100])
     assert tried >= 500
 
 
-def _reproduced(runs: list[RecordedRun]) -> Iterator[tuple[str, Run, Result]]:
-    for each in runs:
-        run = only_run(each.content)
-        result, _ = replayed(encode_native(run))
-        if result.verdict == "reproduced":
-            yield each.name, run, result
+# --- what is given again -------------------------------------------------------------------------
 
 
-def _forks(run: Run) -> Iterator[Fork]:
-    steps = [step for step in main_steps(run) if step.kind in ("model", "tool") and not _counts_anew(run, step)]
-    chosen = steps if FULL else [*steps[:2], *steps[2:][-2:]]
+def _forks(run: Run, name: str) -> Iterator[Fork]:
+    steps = [step for step in main_steps(run) if step.kind in ("model", "tool")]
+    chosen = steps if FULL else Random(name).sample(steps, min(STEPS_OF_A_RUN, len(steps)))
     for step in chosen:
-        if not _failed(step):  # a fork that begins there is to get past it
-            yield step.index, UNHEARD
-        if isinstance(step.call, ToolCall) and _has_answered(step.call):
-            yield step.index, {"kind": "tool_result", "step": step.index, "value": step.call.result.value}
+        yield step.index, UNHEARD
+        yield from ((step.index, change) for change in (*_asked_so(run, step), *_answered_so(step)))
 
 
-def _failed(step: Step) -> bool:
-    return isinstance(step.call, ModelCall) and step.call.response is None
+def _asked_so(run: Run, step: Step) -> Iterator[JsonObject]:
+    """The instructions and the model of the next request."""
+    requests = (each for each in main_steps(run) if each.index >= step.index and each.kind == "model")
+    asked = next(requests, None)
+    if asked is None or not isinstance(asked.call, ModelCall):
+        return
+    instructions, model = StepsOf(run).instructions(asked.index), asked.call.model or run.model
+    if instructions:
+        yield {"kind": "instructions", "value": instructions}
+    if model:
+        yield {"kind": "model", "value": {"model": model}}
+
+
+def _answered_so(step: Step) -> Iterator[JsonObject]:
+    if isinstance(step.call, ToolCall) and _has_answered(step.call):
+        yield {"kind": "tool_result", "step": step.index, "value": step.call.result.value}
+    answer = _answer(step.call) if isinstance(step.call, ModelCall) else {}
+    if answer:
+        yield {"kind": "model_answer", "step": step.index, "value": answer}
 
 
 def _has_answered(call: ToolCall) -> bool:
@@ -70,19 +93,48 @@ def _has_answered(call: ToolCall) -> bool:
     return is_said and is_answered_by_tool(call) and call.outcome in (None, "success")
 
 
-def _counts_anew(run: Run, step: Step) -> bool:
-    """Attempts before the fork's step are not counted on: the framework says another number, or tries once more."""
-    return any(_is_retried(each) for each in run.steps[: step.index])
+def _answer(call: ModelCall) -> JsonObject:
+    """As people write it; nothing where it cannot be written so."""
+    parts = (call.response.value.get("parts") if call.response else None) or []
+    text = "".join(part.get("content") or "" for part in parts if part.get("part_kind") == "text")
+    asked = [part for part in parts if part.get("part_kind") == "tool-call"]
+    calls = [
+        {"name": part.get("tool_name"), "arguments": recorded_arguments(Payload.of(part.get("args")))} for part in asked
+    ]
+    if any(not isinstance(each["arguments"], dict) for each in calls):
+        return {}
+    return {name: value for name, value in (("text", text), ("tool_calls", calls)) if value}
 
 
-def _is_retried(step: Step) -> bool:
-    call = step.call
-    newest = call.history.message.value if isinstance(call, ModelCall) and call.history else {}
-    told = any(part.get("part_kind") == "retry-feedback" for part in newest.get("parts") or [])
-    return told or (isinstance(call, ToolCall) and call.outcome == "retried")
+# --- faults --------------------------------------------------------------------------------------
 
 
-def _faults(run: Run, whole: Result, result: Result) -> Iterator[str]:
+def _told(run: Run, at: int, change: JsonObject) -> Foretold | None:
+    order = read_order({"at_step": at, "changes": [change], "hypothesis": "a test", "expect": {"ends_within": 999}})
+    return foretell(order, step_rows(run, Collector()), {step.index for step in main_steps(run)}, StepsOf(run))
+
+
+def _faults(whole: Result, result: Result, told: Foretold | None) -> Iterator[str]:
+    words = told.words if told else NOTHING
+    stops, stopped = STOPS.fullmatch(words), result.stopped["step"] if result.stopped else None
+    if stops is not None:
+        if stopped != int(stops[1]):
+            yield f"is said to stop at {stops[1]}, and stops at {stopped}: {result.verdict} {result.divergence}"
+    elif words != NOTHING:
+        yield f"is foretold: {words}"
+    elif whole.verdict == "reproduced" and not (told is None and _begins_at_failure(result)):
+        yield from _faults_of_nothing(whole, result)
+    elif result.verdict in ("reproduced", "diverged") and whole.verdict != "reproduced":
+        yield f"{result.verdict}, of which the replay says {whole.verdict}: {result.divergence}"
+
+
+def _begins_at_failure(result: Result) -> bool:
+    """A fork that begins at a request that failed is there to get past it; of a clock nothing is foretold."""
+    stopped, started = result.stopped, result.facts["started_from"]
+    return stopped is not None and (stopped["kind"], stopped["step"]) == ("model", started["step"])
+
+
+def _faults_of_nothing(whole: Result, result: Result) -> Iterator[str]:
     if result.verdict != "reproduced":
         yield f"{result.verdict} {result.divergence} {result.error}"
         return

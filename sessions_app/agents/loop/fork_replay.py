@@ -150,7 +150,7 @@ class _Forking:
     async def fork(self) -> tuple[Result, Run]:
         """The loop comes to the fork's step through the recording, as far as that leads there; else it begins there,
         with the messages that there were."""
-        if self.plan.cursor > 0 and not self.plan.lint:
+        if self.plan.kept > 0 and not self.plan.lint:
             try:
                 return await self._through_the_past()
             except OtherPast:

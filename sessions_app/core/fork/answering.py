@@ -171,7 +171,7 @@ class Answering:
 
     def _changed(self, ask: ToolAsk, fixture: Fixture) -> ToolGiven:
         change = self._tools.pop(fixture.step, None)
-        if change is None or _is_as_recorded(change, fixture):
+        if change is None or is_as_recorded(change, fixture):
             return ToolGiven(source="recorded", fixture=fixture)
         return _by_hand(ask, change.value, change.failure, None, step=fixture.step)
 
@@ -188,7 +188,7 @@ class Answering:
         return given if given is not None and given.asked == key else None
 
 
-def _is_as_recorded(change: NewToolResult, fixture: Fixture) -> bool:
+def is_as_recorded(change: NewToolResult, fixture: Fixture) -> bool:
     """Whether somebody wrote what the tool answered, or how it failed: the model is told of either in its own way."""
     if change.failure is not None:
         return _fails_as_recorded(change.failure, fixture)

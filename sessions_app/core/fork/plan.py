@@ -7,7 +7,6 @@ open.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sessions_app.core.errors import ReplayProductError
@@ -19,8 +18,6 @@ from sessions_app.core.history import History, extend, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, make_plan
 from sessions_app.core.run import Run, main_steps
-
-Edit = Callable[[JsonValue], JsonValue]
 
 
 class CannotFork(ReplayProductError):
@@ -101,7 +98,8 @@ def plan_fork(run: Run, order: Order) -> ForkPlan:
     if not plan.answers:
         raise CannotFork("The recording holds no model answers.")
     cursor = sum(answer.step < at for answer in plan.answers)
-    asks_first = not _is_continued(run) if cursor == 0 else not _has_open_calls(run, plan, cursor, at)
+    is_behind = cursor > 0 or _is_continued(run)
+    asks_first = not is_behind or not _has_open_calls(run, plan, cursor, at)
     recorded, kept = _from_request(plan, cursor) if asks_first else _from_calls(plan, cursor)
     model = next((c for c in order.changes if isinstance(c, NewModel)), NewModel())
     return ForkPlan(
@@ -136,12 +134,12 @@ def _decisions(run: Run, order: Order) -> dict[str, str | None]:
 
 def _has_open_calls(run: Run, plan: ReplayPlan, cursor: int, at: int) -> bool:
     """Whether calls that the answer before asked for are still to be made at this step."""
-    answer = plan.answers[cursor - 1]
+    first = plan.answers[cursor - 1].step if cursor else 0
     following = plan.answers[cursor].step if cursor < len(plan.answers) else len(run.steps) + 1
-    between = [step.index for step in main_steps(run) if step.kind == "tool" and answer.step < step.index < following]
+    between = [step.index for step in main_steps(run) if step.kind == "tool" and first < step.index < following]
     if between:
         return at <= between[-1]
-    return cursor == len(plan.answers) and _asks_for_calls(answer)
+    return cursor == 0 or (cursor == len(plan.answers) and _asks_for_calls(plan.answers[cursor - 1]))
 
 
 def _asks_for_calls(answer: PlannedAnswer) -> bool:
@@ -201,15 +199,11 @@ def _edited(history: History, order: Order, plan: ReplayPlan, cursor: int, asks_
             raise CannotFork(
                 f"The request of step {edit.step} has {history.length} messages, none of index {edit.index}."
             )
-    by_index = {edit.index: edit.value for edit in edits}
-    return _replaced(history, {index: _new_message(value) for index, value in by_index.items()})
+    return _replaced(history, {edit.index: edit.value for edit in edits})
 
 
-def _new_message(value: str | JsonObject) -> Edit:
-    def edit(message: JsonValue) -> JsonValue:
-        return value if isinstance(value, dict) else _with_text(message, value)
-
-    return edit
+def edited_message(value: str | JsonObject, message: JsonValue) -> JsonValue:
+    return value if isinstance(value, dict) else _with_text(message, value)
 
 
 def _with_text(message: JsonValue, text: str) -> JsonValue:
@@ -226,7 +220,7 @@ def _with_text(message: JsonValue, text: str) -> JsonValue:
     return {**message, "parts": [{"part_kind": kind, "content": text}, *parts]}
 
 
-def _replaced(history: History, edits: dict[int, Edit]) -> History:
+def _replaced(history: History, edits: dict[int, str | JsonObject]) -> History:
     """Messages before the first edit stay the very same nodes."""
     if not edits:
         return history
@@ -234,7 +228,7 @@ def _replaced(history: History, edits: dict[int, Edit]) -> History:
     while node.parent is not None and node.length > min(edits) + 1:
         node = node.parent
     rest = [
-        Payload.of_json(edits[index](message.value)) if index in edits else message
+        Payload.of_json(edited_message(edits[index], message.value)) if index in edits else message
         for index, message in enumerate(listed[min(edits) :], start=min(edits))
     ]
     found = extend(node.parent, rest)

@@ -11,10 +11,10 @@ from sessions_app.core.fork.foretell import Foretold, foretell
 from sessions_app.core.fork.order import read_order
 from sessions_app.core.fork.presets import Preset
 from sessions_app.core.fork.words import describe
-from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import ToolCall
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.queries import steps
+from sessions_app.queries.recorded_steps import StoredSteps
 from sessions_app.services.fork_checks import Parent
 from sessions_app.web.forks.changes import CARDS, RULES, ticked_presets
 from sessions_app.web.forks.form import BREAKPOINT_KINDS, BREAKPOINTS
@@ -194,12 +194,7 @@ def outlook_context(parent: Parent, row: StepSummary, *, is_sampling: bool, has_
 def foretold(parent: Parent, order: JsonObject, *, is_edited: bool = True) -> Foretold | None:
     """What the fork is going to do; only for an order without errors."""
     run = parent.row
-
-    def result_of(index: int) -> JsonValue:
-        call = steps.step_body(run, run.steps[index - 1]).call
-        return call.result.value if isinstance(call, ToolCall) and call.result else None
-
-    return foretell(read_order(order), run.steps, parent.main, result_of, is_edited=is_edited)
+    return foretell(read_order(order), run.steps, parent.main, StoredSteps(run), is_edited=is_edited)
 
 
 def forks_in_words(parent: Parent, orders: list[JsonObject]) -> dict[str, Any]:
