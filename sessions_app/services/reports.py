@@ -167,6 +167,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         limit=(facts.get("limit") or {}).get("reason"),
         limit_code=(facts.get("limit") or {}).get("code"),
         limit_fix=(facts.get("limit") or {}).get("fix"),
+        possible_cause=facts.get("possible_cause", ""),
         snapshots_before=facts.get("snapshots_before", 0),
         left_over=len(facts.get("left_over", [])),
         difference=_difference(found) if found and replay.verdict == "diverged" else None,

@@ -309,3 +309,77 @@ def test_an_output_validator_that_lets_a_text_through_now_differs_where_the_mode
         assert found is not None
         assert place(result) == ("diverged", 4, "messages[4].parts[0].content")
         assert (found.recorded, found.replayed) == ("too much", None)
+
+
+# --- a check that reads what another tool wrote
+
+
+def noted(place: str, *, refuses: bool) -> Play:
+    """The second tool is allowed, or refused, once the first has noted something."""
+    notes: list[str] = []
+
+    def check(there: str) -> None:
+        if there == place and bool(notes) is refuses:
+            raise ModelRetry("Note it first.")
+
+    class Before(AbstractCapability[Any]):
+        async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+            if call.tool_name == "pay":
+                check("before_tool_execute")
+            return {"amount": len(notes)} if call.tool_name == "pay" and place == "arguments" else args
+
+    def validate(ctx: Any, amount: int) -> None:
+        check("args_validator")
+
+    asks = says(call("note", {}, "1")), says(call("pay", {"amount": 1}, "2"))
+    agent = Agent(Scripted(*asks, says("Done."), says("Done.")), name="agent", capabilities=[Before()])
+
+    @agent.tool_plain
+    def note() -> None:
+        """Note it."""
+        notes.append("one")
+
+    @agent.tool_plain(args_validator=validate)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    @agent.output_validator
+    def told(output: str) -> str:
+        check("output_validator")
+        return output
+
+    return Play(agent, "Pay.")
+
+
+CAUSE = "an earlier call ({}) may have changed what your code reads, and no tool ran"
+
+
+@pytest.mark.parametrize(
+    ("check", "refuses"),
+    [
+        ("args_validator", False),
+        ("args_validator", True),
+        ("before_tool_execute", False),
+        ("before_tool_execute", True),
+        ("arguments", False),
+    ],
+)
+def test_a_frozen_tool_that_may_be_why_a_check_decides_otherwise_is_named(check: str, refuses: bool):
+    """Control: a check in front of the first call, which no tool ran before."""
+    run = recorded_run(lambda: noted(check, refuses=refuses))
+
+    frozen = with_code(run, noted(check, refuses=refuses))
+
+    assert (place(frozen)[:2], frozen.facts["possible_cause"]) == (("diverged", 4), CAUSE.format("note"))
+    assert place(with_code(run, noted(check, refuses=refuses), runs_tools=True)) == ("reproduced", None, None)
+    first = with_code(recorded_run(lambda: play("args_validator", None)), play("args_validator", ModelRetry("No.")))
+    assert (place(first)[:2], "possible_cause" in first.facts) == (("diverged", 2), False)
+
+
+def test_a_frozen_tool_is_named_where_a_check_of_the_output_decides_otherwise():
+    run = recorded_run(lambda: noted("output_validator", refuses=True))
+
+    frozen = with_code(run, noted("output_validator", refuses=True))
+
+    assert (frozen.verdict, frozen.facts["possible_cause"]) == ("diverged", CAUSE.format("note, pay"))

@@ -153,6 +153,10 @@ def test_input_is_one_safe_line(value, line):
             ReplayFacts(verdict="diverged", difference=DIFFERENCE),
             'Diverged at step 4: user_id in the tool result: absent → "u_7710"',
         ),
+        (
+            ReplayFacts(verdict="diverged", difference=DIFFERENCE, possible_cause="a tool (note) did not run"),
+            'Diverged at step 4: user_id in the tool result: absent → "u_7710"; a tool (note) did not run',
+        ),
         (ReplayFacts(verdict="ran_past_recording", stopped_at=8), "Ran past the recording at step 8"),
         (ReplayFacts(verdict="answers_left_over", left_over=2), "2 recorded answers were left over"),
         (ReplayFacts(verdict="answers_left_over", left_over=1), "1 recorded answer was left over"),

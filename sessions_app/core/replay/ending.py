@@ -13,7 +13,7 @@ from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.replay.frozen_tools import changed_by_frozen_tool
+from sessions_app.core.replay.frozen_tools import changed_by_frozen_tool, possible_cause
 from sessions_app.core.replay.missed_calls import answered_last, decided_otherwise, missed, ran_past
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.other_outcomes import other_outcome
@@ -44,7 +44,10 @@ def conclude_code(
     played: Played, limits: Sequence[Reason], facts: JsonObject, *, doubtful: Reason | None = None
 ) -> Result:
     """The same of the team's own code."""
-    return conclude(replace(played, limit=limit_of_code(played, limits, doubtful)), facts)
+    result = conclude(replace(played, limit=limit_of_code(played, limits, doubtful)), facts)
+    is_frozen = result.verdict == "diverged" and not played.observations.has_run_tools
+    cause = possible_cause(played.plan.run, result.divergence) if is_frozen else None
+    return result if cause is None else replace(result, facts={**result.facts, "possible_cause": cause})
 
 
 def limit_of_code(played: Played, limits: Sequence[Reason], doubtful: Reason | None) -> Reason | None:

@@ -11,13 +11,14 @@ from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.changes_told import NEW_TOOLS
 from sessions_app.core.replay.observed import Divergence
-from sessions_app.core.run import ModelCall, Run, Step, fixtures
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall, fixtures
 
 _OF_TOOLS = ("parameters.function_tools", "parameters.introduced_tool_names")
 _VALUE = re.compile(r"(?:parameters\.(?P<parameter>\w+)|settings)\b")
 _MESSAGE = re.compile(r"messages\[(?P<message>\d+)\](?:\.parts\[(?P<part>\d+)\])?(?P<rest>.*)")
 _OF_CODE = ("system-prompt", "user-prompt")
 """Kinds of parts that code may put into a history."""
+_FEEDBACK = "retry-feedback"
 
 
 def changed_by_frozen_tool(run: Run, found: Divergence | None) -> Reason | None:
@@ -30,12 +31,35 @@ def changed_by_frozen_tool(run: Run, found: Divergence | None) -> Reason | None:
     before = next((pair for pair in reversed(models[:place]) if step and _agent(pair[0]) == _agent(step)), None)
     if found is None or step is None or before is None:
         return None
-    between = (
-        each for each in fixtures(run) if before[0].index < each.step < step.index and not each.ended_before_tool
-    )
-    names = dict.fromkeys(each.call.tool_name for each in between if "handoff" not in run.steps[each.step - 1].extra)
+    names = _not_run(run, after=before[0].index, before=step.index)
     changed = _changed(found, before[1], models[place][1]) if names else None
-    return None if changed is None else _reason(run, step, changed, ", ".join(names))
+    return None if changed is None else _reason(run, step, changed, names)
+
+
+def possible_cause(run: Run, found: Divergence | None) -> str | None:
+    """Of a difference at a call, or in what a check of the output told the model: checks and hooks may read what a tool
+    before them has written. Nothing in the recording tells, so it stays a difference, and the tool is named beside."""
+    at = found.step if found is not None and found.step is not None else 0
+    step = run.steps[at - 1] if 0 < at <= len(run.steps) else None
+    if found is None or step is None or not (isinstance(step.call, ToolCall) or _is_of_check(found, step.call)):
+        return None
+    names = _not_run(run, after=0, before=step.index)
+    return f"an earlier call ({names}) may have changed what your code reads, and no tool ran" if names else None
+
+
+def _not_run(run: Run, *, after: int, before: int) -> str:
+    """The tools that were called between these steps, each once."""
+    between = (each for each in fixtures(run) if after < each.step < before and not each.ended_before_tool)
+    called = (each.call.tool_name for each in between if "handoff" not in run.steps[each.step - 1].extra)
+    return ", ".join(dict.fromkeys(called))
+
+
+def _is_of_check(found: Divergence, call: object) -> bool:
+    """Whether it is in what a check of the output told the model."""
+    place, history = _MESSAGE.match(found.path), call.history if isinstance(call, ModelCall) else None
+    if place is None or history is None or int(place["message"]) != history.length - 1:
+        return False
+    return any(part.get("part_kind") == _FEEDBACK for part in object_of(history.message).get("parts") or [])
 
 
 def _agent(step: Step) -> JsonValue:

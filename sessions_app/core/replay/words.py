@@ -127,6 +127,8 @@ class ReplayFacts:
     limit_code: str | None = None
     limit_fix: str | None = None
     """What to do about that."""
+    possible_cause: str = ""
+    """What may be why it differs beside the code: a tool that did not run."""
     snapshots_before: int = 0
     """Snapshots in front of the step that the verdict names, whose number counts them."""
     left_over: int = 0
@@ -302,9 +304,12 @@ _OF_THE_PROOF_ALONE = (TAKEN, GIVEN_TURNS, NO_CALL, NOT_TOLD)
 
 
 def _diverged(facts: ReplayFacts) -> str:
-    found, effect = facts.difference, facts.effect
-    if effect is not None:
-        return effect.words
+    words = facts.effect.words if facts.effect is not None else _difference_in_words(facts)
+    return f"{words}; {facts.possible_cause}" if facts.possible_cause else words
+
+
+def _difference_in_words(facts: ReplayFacts) -> str:
+    found = facts.difference
     if found is None:
         return f"Diverged{_at(facts.stopped_at)}"
     left, right = found.sides
