@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from replay_goldens.states import StateBroken, state_after
-from replay_goldens.trace import OF_ANOTHER_REQUEST, STOPS, Json, ToolUse, Trace, changes_something, cost_of
+from replay_goldens.trace import (
+    OF_ANOTHER_REQUEST,
+    STOPS,
+    Json,
+    ToolUse,
+    Trace,
+    changes_something,
+    cost_of,
+    given_arguments,
+)
 from replay_goldens.values import as_text, parsed
 from replay_recorder.replaying.recording import main_steps, plain_value
 
@@ -65,7 +74,7 @@ def _calls(record: Record) -> Iterator[ToolUse]:
             yield ToolUse(
                 step=index,
                 tool=str(step.get("tool_name") or step.get("name")),
-                arguments=parsed(plain_value(step.get("arguments"))),
+                arguments=given_arguments(parsed(plain_value(step.get("arguments"))), step),
                 result=parsed(plain_value(step.get("result"))),
                 returned=plain_value(step.get("returned")),
                 error=_words(step.get("error")),

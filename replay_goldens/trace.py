@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,8 @@ class ToolUse:
     """Index of the step, from 1."""
     tool: str
     arguments: Json
-    """Parsed where they are JSON, else the text; None when they were not captured."""
+    """What the tool was called with, by hooks and approvals too. Parsed where they are JSON, else the text; None when
+    they were not captured."""
     result: Json
     """Likewise."""
     returned: Json = None
@@ -66,6 +67,16 @@ class ToolUse:
     def answers(self) -> Iterator[Json]:
         """What it answered, in each form that is known."""
         return (answer for answer in (self.result, self.returned) if answer is not None)
+
+
+def given_arguments(asked: Json, step: Mapping[str, Any]) -> Json:
+    """What a tool itself was called with: hooks, and whoever approves a call, may change what the model `asked` for. A
+    step has it where it is something else, without what could not be read."""
+    given = step.get("ran_with", step.get("approved_arguments"))
+    if not isinstance(given, dict):
+        return asked
+    unread = (step.get("ran_with_unknown") or {}).get("arguments") or ()
+    return {**{name: asked[name] for name in unread if isinstance(asked, dict) and name in asked}, **given}
 
 
 @dataclass(frozen=True)

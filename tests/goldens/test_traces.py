@@ -120,6 +120,27 @@ def test_what_a_tool_returned_is_checked_where_the_model_was_told_a_text_of_it(r
     assert passed({"kind": "result", "tool": "stock", "contains": "'left': 2}"}, record, reader)
 
 
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("said", "given"),
+    [
+        ({}, {"item": "lamp"}),
+        ({"ran_with": {"item": "desk"}}, {"item": "desk"}),
+        ({"ran_with": {"left": 1}, "ran_with_unknown": {"arguments": ["item"]}}, {"item": "lamp", "left": 1}),
+        ({"approved_arguments": {"item": "desk"}}, {"item": "desk"}),
+        ({"approved_arguments": {"item": "desk"}, "ran_with": {"item": "shelf"}}, {"item": "shelf"}),
+    ],
+)
+def test_arguments_are_those_that_the_tool_was_called_with(reader, said, given):
+    record = json.loads(printed())
+    record["steps"][1] |= said
+
+    check = {"kind": "arguments", "tool": "stock", "equals": given}
+    assert passed(check, json.dumps(record).encode(), reader)
+    other = check | {"equals": {"item": "chair"}}
+    assert not passed(other, json.dumps(record).encode(), reader)
+
+
 @pytest.mark.parametrize(("recorded", "has_failed"), [(None, False), ("RecordingExhausted", True)])
 def test_an_exported_golden_that_stops_where_the_recording_knows_no_answer_has_not_failed(recorded, has_failed):
     """As on the server. Control: an error of this name that the scene had too is the run's own."""

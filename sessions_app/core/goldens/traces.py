@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from replay_goldens.trace import OF_ANOTHER_REQUEST, ToolUse, Trace, changes_something, cost_of
+from replay_goldens.trace import OF_ANOTHER_REQUEST, ToolUse, Trace, changes_something, cost_of, given_arguments
 from sessions_app.core.fork.expected_words import unproven_source
 from sessions_app.core.judge.reading import own_tools
 from sessions_app.core.payload import JsonValue, Payload
@@ -74,7 +74,7 @@ def _use(step: Step, call: ToolCall) -> ToolUse:
     return ToolUse(
         step=step.index,
         tool=call.tool_name,
-        arguments=_parsed(call.arguments),
+        arguments=given_arguments(_parsed(call.arguments), step.extra),
         result=_parsed(call.result),
         returned=step.extra.get("returned"),
         error=_words(step.error),
