@@ -334,7 +334,7 @@ class Progress(Answer):
 class Unproven(Answer):
     code: Literal["recorded_for_another_request", "by_hand", "rule", "no_difference", "code_not_run"] = Field(
         description="Recorded answers were given to other requests; a person or a rule wrote the outcome; it is the "
-        "recorded outcome, and the change made no difference; or it depends on code that did not run."
+        "original one; or it depends on code that did not run."
     )
     sentence: str
 

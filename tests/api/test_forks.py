@@ -53,7 +53,7 @@ def test_a_fork_is_asked_for_and_read(full):
         ("recorded_for_another_request", "Old model answers were reused"),
         ("by_hand", "The outcome was written by hand"),
         ("rule", "A rule gave the outcome"),
-        ("no_difference", "The change made no difference"),
+        ("no_difference", "The outcome is the original one"),
     ],
 )
 @pytest.mark.parametrize("met", [True, False])

@@ -105,7 +105,7 @@ WITH_WORDS = [
     ("recorded_for_another_request", " (reusing old model answers)", "old model answers were reused"),
     ("by_hand", " (outcome written by hand)", "the outcome was written by hand"),
     ("rule", " (outcome given by a rule)", "a rule gave the outcome"),
-    ("no_difference", "; same outcome as the original", "the change made no difference"),
+    ("no_difference", "; same outcome as the original", "the outcome is the original one"),
 ]
 
 

@@ -22,7 +22,7 @@ _BUT: dict[Unproven, str] = {
     "recorded_for_another_request": "old model answers were reused",
     "by_hand": "the outcome was written by hand",
     "rule": "a rule gave the outcome",
-    "no_difference": "the change made no difference",
+    "no_difference": "the outcome is the original one",
 }
 OF_CODE_NOT_RUN = "the outcome depends on code that did not run"
 _NOT_JUDGED = f"not judged: {OF_CODE_NOT_RUN}"
