@@ -238,6 +238,27 @@ def test_a_call_that_gave_no_result_gave_nothing_beside_one(outcome: str, name: 
     assert said.reasons[0].code == "call_contradicted"
 
 
+@pytest.mark.parametrize("outcome", [None, "refused"])
+def test_a_call_that_was_denied_says_so_in_its_step(outcome: str | None):
+    record = json.loads(last_record(Scenario(denial_beside_another_call), "run"))
+    step = next(step for step in record["steps"] if step.get("outcome") == "denied")
+
+    step["outcome"] = outcome
+
+    said = assert_promise_kept(json.dumps(record).encode())
+    assert said.reasons[0].code == "call_contradicted"
+
+
+@pytest.mark.parametrize("play", [one_tool, parallel_tools])
+def test_a_request_that_was_answered_is_not_made_again(play: Callable[[], Play]):
+    record = json.loads(last_record(Scenario(play), "run"))
+    assert reproduces(record)
+
+    record["steps"].append(copy.deepcopy(record["steps"][-1]))
+
+    assert judged(record) == ("other_course", len(record["steps"]) - 1)
+
+
 @pytest.mark.parametrize("given", ['{"order_id": "ORD-1"}', {"order_id": "ORD-1"}])
 def test_arguments_that_a_step_writes_otherwise_than_the_model_did_are_judged(given: Any):
     record = json.loads(last_record(Scenario(lambda: _asking(given)), "run"))

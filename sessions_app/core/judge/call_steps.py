@@ -328,8 +328,9 @@ def _steps_of_other_decisions(run: Run) -> Iterator[Reason]:
     for step, call in run.tool_calls:
         word = run.decided.get(call.call_id or "") if step.parent is None else None
         is_approved = is_graph and word == "success" and call.outcome != "denied"
-        if word is not None and call.outcome in _TOLD and word != call.outcome and not is_approved:
-            message = f"The run says that {step_name(step)} ended as {word}; the step says {call.outcome}."
+        is_told = call.outcome in _TOLD or word == "denied"
+        if word is not None and is_told and word != call.outcome and not is_approved:
+            message = f"The run says that {step_name(step)} ended as {word}; the step says {call.outcome or 'nothing'}."
             yield reason_at(run, "call_contradicted", message, step)
 
 

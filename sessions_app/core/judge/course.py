@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
@@ -31,6 +31,7 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.replay.rewriting import read_rewriting
 from sessions_app.core.run import (
     EMPTY_REQUEST,
     EXCHANGES,
@@ -60,6 +61,7 @@ def course_gaps(run: Run) -> Iterator[Reason]:
     yield from _begins_elsewhere(run)
     yield from _ends_elsewhere(run)
     yield from _other_course(run)
+    yield from islice(_asked_the_same(run), 1)
     yield from _unprompted(run)
     yield from _answered_out_of_turn(run)
     yield from _doubled_ids(run)
@@ -152,6 +154,16 @@ def _first_skipped(run: Run, output: Step) -> Step | None:
 
 
 # --- requests that do not follow ---------------------------------------------------------------
+
+
+def _asked_the_same(run: Run) -> Iterator[Reason]:
+    """A loop of a library goes on from an answer, and asks for none once more that it has."""
+    pairs = pairwise(main_models(run)) if run.source_format == "native" and not run.is_told_by_others else ()
+    for (step, call), (after, later) in pairs:
+        is_same = call.history is not None and later.history is not None and call.history == later.history
+        if is_same and call.response is not None and read_rewriting(after) is None:
+            message = f"The request of {step_name(after)} is that of {step_name(step)}, which was answered."
+            yield reason_at(run, "other_course", message, after)
 
 
 def _other_course(run: Run) -> Iterator[Reason]:
