@@ -11,7 +11,7 @@ from agents import function_tool
 from replay_goldens import records
 from replay_goldens.checks import all_passed, judge, read_checks
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.goldens.traces import trace_of
+from sessions_app.core.goldens.traces import missing_tools, trace_of
 from tests.builders import make_record
 from tests.recorder import openai_playing
 from tests.recorder.playing import recorded
@@ -118,6 +118,18 @@ def test_what_a_tool_returned_is_checked_where_the_model_was_told_a_text_of_it(r
     for left, holds in ((2, True), (2.0, False), (3, False)):
         assert passed({"kind": "result", "tool": "stock", "path": "/left", "equals": left}, record, reader) is holds
     assert passed({"kind": "result", "tool": "stock", "contains": "'left': 2}"}, record, reader)
+
+
+@pytest.mark.parametrize(("tool", "missing"), [("stock", ("stock",)), ("made_up", ())])
+def test_an_agent_of_the_sdk_without_a_recorded_tool_lacks_it(tool, missing):
+    scene = json.loads(printed())
+    error = {"type": "ModelBehaviorError", "message": f"Tool {tool} not found in agent Support"}
+    made = {**scene, "steps": scene["steps"][:1], "status": "error", "error": error}
+    del made["final"], made["output"]
+
+    runs = (parse_native(json.dumps(record).encode()) for record in (made, scene))
+
+    assert missing_tools(*runs) == missing
 
 
 @pytest.mark.parametrize("reader", READERS)

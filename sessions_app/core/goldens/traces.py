@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -62,7 +63,13 @@ def missing_tools(run: Run, scene: Run) -> tuple[str, ...]:
 
 
 def _unknown_tools(run: Run) -> list[str]:
-    return list(dict.fromkeys(call.tool_name for _, call in own_tools(run) if _is_unknown(call)))
+    ended = _NO_TOOL.match((run.error and run.error.message) or "")
+    found = [*(call.tool_name for _, call in own_tools(run) if _is_unknown(call)), *(ended.groups() if ended else ())]
+    return list(dict.fromkeys(found))
+
+
+_NO_TOOL = re.compile(r"Tool (.+) not found in agent ")
+"""How the OpenAI Agents SDK ends a run whose model calls a tool that the agent does not have."""
 
 
 def _is_unknown(call: ToolCall) -> bool:
