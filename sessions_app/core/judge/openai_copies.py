@@ -139,11 +139,13 @@ def _held_again(run: Run, items: list[JsonValue]) -> Iterator[Reason]:
     for position, item in enumerate(map(as_object, items)):
         raw = as_object(item.get("raw"))
         what, call_id = _OF_CALLS.get(_told_by_item(raw)[0]), str(raw.get("call_id"))
-        if what is not None:
-            held[what, call_id, str(item.get("type"))] += 1
-            if held[what, call_id, str(item.get("type"))] > made[call_id] > 0:
-                message = f"The run's items[{position}] holds a call's {what} once more."
-                yield reason_at_end(run, "items_contradicted", message)
+        if what is None:
+            continue
+        key = what, call_id, str(item.get("type"))
+        held[key] += 1
+        if held[key] > made[call_id] > 0:
+            message = f"The run's items[{position}] holds a call's {what} once more."
+            yield reason_at_end(run, "items_contradicted", message)
 
 
 def _not_held(run: Run, items: list[JsonValue]) -> Iterator[Reason]:
