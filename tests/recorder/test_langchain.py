@@ -1010,6 +1010,17 @@ def test_a_tool_that_ran_in_a_calls_place_is_the_one_of_the_decision():
     assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
 
 
+def test_a_call_whose_step_stands_inside_of_another_has_none_of_its_own():
+    both = asks(("find_order", {"order_id": "ORD-5521"}), ("find_order", {"order_id": "ORD-5522"}))
+    run = only(both, says(ANSWER), work=lambda url: graphs.shop(url, (graphs.find_order,)).invoke(graphs.asked(ASKED)))
+    record = json.loads(encode_native(run))
+    record["steps"][2]["parent"] = 2
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["tool_step_missing"]
+
+
 def test_a_tool_that_ends_the_run_with_what_it_returned_leaves_no_answer_out():
     from langchain_core.tools import tool
 

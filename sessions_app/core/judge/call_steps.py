@@ -46,6 +46,7 @@ from sessions_app.core.run import (
     Step,
     ToolCall,
     broke_off_at,
+    main_steps,
     tool_ran,
 )
 
@@ -224,7 +225,7 @@ def _calls_never_answered(run: Run) -> Iterator[Reason]:
     """Where a recording may leave out the steps of calls that the loop settled by itself, and ids come again: a replay
     has nothing to answer these with."""
     settled = _settled_by_the_loop(run)
-    last_step_of = {call.call_id: step.index for step, call in run.tool_calls}
+    last_step_of = {step.call.call_id: step.index for step in main_steps(run) if isinstance(step.call, ToolCall)}
     for (step, call), _ in pairwise(main_models(run)):
         asked = [part.get("tool_call_id") for part in calls_in(call)]
         for part in calls_in(call):
