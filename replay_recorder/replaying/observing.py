@@ -152,7 +152,7 @@ async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
     prompt, started = doubles.recorded_start(recording, decisions)
     model = doubles.ReplayModel(recording, replay.on_difference, replay.stops, name=name, settings=settings)
     model.notes = replay.notes
-    tools: list[Any] = [doubles.FrozenTools(recording, replay.on_difference, replay.stops)]
+    tools: list[Any] = [doubles.FrozenTools(recording, replay.on_difference, replay.stops, is_observed=True)]
     if replay.tools != "frozen":
         turns = Turns(recording)
         tools = [doubles.RunningTools(replay.stops, turns, http), doubles.LateAnswers(turns)]

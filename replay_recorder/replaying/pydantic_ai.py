@@ -283,9 +283,18 @@ class FrozenTools(AbstractCapability[Any]):
     makes the output does not run either.
     """
 
-    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        on_difference: OnDifference = "stop",
+        stops: Stops | None = None,
+        *,
+        is_observed: bool = False,
+    ) -> None:
+        """An observed replay is recorded, and what its tools were given is compared there."""
         self._recording = recording
         self._stops = stops or Stops()
+        self._is_observed = is_observed
         self.book = CallBook(recording.calls, on_difference)
         self._hooks_behind = HooksBehind()
         self._put_off: dict[str, RecordedCall] = {}
@@ -348,7 +357,7 @@ class FrozenTools(AbstractCapability[Any]):
         recorded = await self.book.answer(call.tool_name, call.tool_call_id, call.args)
         asked = asked_arguments(call.args)
         reached = given_fields(asked, arguments)
-        if "ran_with_unknown" not in reached:
+        if not self._is_observed and "ran_with_unknown" not in reached:
             self.book.reached(recorded, reached.get("ran_with", asked))
         if recorded.was_put_off:
             self._put_off[call.tool_call_id] = recorded

@@ -33,7 +33,7 @@ WAYS = tuple(playing.WAYS) if FULL else ("run", "run_stream")
 STEPS_OF_A_RUN = 1
 UNHEARD: JsonObject = {"kind": "clock", "value": 0}
 NOTHING = "This is what was recorded: nothing would change."
-STOPS = re.compile(r"Stops at step (\d+): the model's answer is not known\.")
+STOPS = re.compile(r"Stops at step (\d+): the model's answer is unknown\.")
 Fork = tuple[int, JsonObject]
 
 

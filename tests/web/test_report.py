@@ -411,8 +411,8 @@ def test_what_cannot_be_compared_is_a_row_of_the_proof_with_its_reason(shop, bob
     assert len(rows) == 7
     short = re.findall(r'<span class="proof-short">(.*?)</span>', page)
     assert [" ".join(re.sub(r"<[^>]+>", " ", words).split()) for words in short] == [
-        "Proven : requests to the model, tools and output schema, model and settings, tool arguments, state",
-        "Not comparable : outcome",
+        "Proven: requests to the model, tools and output schema, model and settings, tool arguments, state",
+        "Not comparable: outcome",
     ]
     assert rows[-1] == "outcome not comparable no state was recorded"
 

@@ -157,11 +157,13 @@ def _first_skipped(run: Run, output: Step) -> Step | None:
 
 
 def _asked_the_same(run: Run) -> Iterator[Reason]:
-    """A loop of a library goes on from an answer, and asks for none once more that it has."""
+    """A loop of a library goes on from an answer, and asks for none once more that it has. The OpenAI Agents SDK leaves
+    out of a request what repeats a call by its id."""
     pairs = pairwise(main_models(run)) if run.source_format == "native" and not run.is_told_by_others else ()
     for (step, call), (after, later) in pairs:
         is_same = call.history is not None and later.history is not None and call.history == later.history
-        if is_same and call.response is not None and read_rewriting(after) is None:
+        is_answered = call.response is not None and (is_of_recorder(run) or not calls_in(call))
+        if is_same and is_answered and read_rewriting(after) is None:
             message = f"The request of {step_name(after)} is that of {step_name(step)}, which was answered."
             yield reason_at(run, "other_course", message, after)
 

@@ -162,7 +162,7 @@ def _not_held(run: Run, items: list[JsonValue]) -> Iterator[Reason]:
     said = {text for raw in held for text in _words(raw.get("content"))}
     for step, asked in main_models(run)[-1:]:
         parts = seen_message(asked.response, step=0).parts_of("text") if asked.response else []
-        if not said.issuperset(text for part in parts for text in _words(part.get("content"))):
+        if parts and parts[-1].get("content") == value_of(run.output) and parts[-1].get("content") not in said:
             yield reason_at_end(run, "items_contradicted", f"The run's items lack the answer of {step_name(step)}.")
 
 
