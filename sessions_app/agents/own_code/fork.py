@@ -30,7 +30,7 @@ from sessions_app.core.fork.stops import Stops
 from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.registrations import IGNORES_STATE
-from sessions_app.core.replay.ending import limit_of_code
+from sessions_app.core.replay.ending import changed_unseen, limit_of_code
 from sessions_app.core.replay.fixture_book import sayable
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer
@@ -167,9 +167,10 @@ class _OwnFork(OwnReplay):
         return replace(found, states="changed") if is_taken else replace(found, states=seen.states, first_state=None)
 
     def _limited(self, played: Played) -> Played:
-        """As a replay of the same code."""
+        """As a replay of the same code. What follows from a state that somebody changed is no doubt."""
         limits = judge_code(self._plan.run, runs_tools=self._order.tools.run).reasons
-        return replace(played, limit=limit_of_code(played, limits, self._doubtful()))
+        unseen = None if self._order.changes_state else changed_unseen(played)
+        return replace(played, limit=limit_of_code(played, limits, self._doubtful() or unseen))
 
     async def fork(self, run_id: str) -> tuple[Result, Run]:
         with every_run_frozen() as misses:

@@ -44,18 +44,21 @@ def conclude_code(
     played: Played, limits: Sequence[Reason], facts: JsonObject, *, doubtful: Reason | None = None
 ) -> Result:
     """The same of the team's own code."""
-    result = conclude(replace(played, limit=limit_of_code(played, limits, doubtful)), facts)
+    limit = limit_of_code(played, limits, doubtful or changed_unseen(played))
+    result = conclude(replace(played, limit=limit), facts)
     is_frozen = result.verdict == "diverged" and not played.observations.has_run_tools
     cause = possible_cause(played.plan.run, result.divergence) if is_frozen else None
     return result if cause is None else replace(result, facts={**result.facts, "possible_cause": cause})
 
 
+def changed_unseen(played: Played) -> Reason | None:
+    """What a tool that did not run may have changed."""
+    return None if played.observations.has_run_tools else changed_by_frozen_tool(played.plan.run, played.divergence)
+
+
 def limit_of_code(played: Played, limits: Sequence[Reason], doubtful: Reason | None) -> Reason | None:
     """A message that code put there, be it a tool or not, its code of today may have put there again: where the loop
-    came past that place, it is no limit. What is `doubtful` is one where anything differs, as is what a tool that did
-    not run may have changed."""
-    if not played.observations.has_run_tools:
-        doubtful = doubtful or changed_by_frozen_tool(played.plan.run, played.divergence)
+    came past that place, it is no limit. What is `doubtful` is one where anything differs."""
     if doubtful is not None and _trouble(played) is not None:
         limits = [doubtful, *limits]
     past = [limit for limit in limits if limit.code == MESSAGE_FROM_CODE and _came_past(played, limit)]
