@@ -284,9 +284,9 @@ def test_a_run_whose_topmost_span_has_not_come_says_so_until_it_is_there(shop, b
     receive(shop, [agent(1)])
     done = arriving(bob, run, 2).content.decode()
 
-    assert "2 spans so far, the root span has not arrived," in page
+    assert "2 spans, the root span has not arrived" in page
     assert 'hx-trigger="every 2s, refresh"' in page
-    assert "More spans have arrived and are being processed." in behind
+    assert "more spans have arrived and are being processed" in behind
     assert "being read" not in grown
     assert "1 new · show" in grown
     assert "hx-trigger" in grown
@@ -485,7 +485,7 @@ def test_the_line_of_an_arriving_run_follows_by_itself(signed_in, live_server, s
     signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}")
     line = signed_in.locator("#arriving")
 
-    expect(line).to_contain_text("1 span so far")
+    expect(line).to_contain_text("1 span, the root span has not arrived")
     assert faults_of(signed_in) == []
     receive(shop, [tool(3, 1)])
     make_run(Trace.objects.get())
