@@ -69,8 +69,13 @@ def _thought(record: Json) -> Made:
     for index in reader.models:
         for position, (path, part) in enumerate(reader.response_parts(index)):
             if part.get("part_kind") == "thinking" and part.get("content"):
+
+                def change(copy: RecordReader, index: int = index, position: int = position) -> None:
+                    lengthen_part(index, position, "content")(copy)
+                    without_items(copy)
+
                 expected = Expected(by="comparison", compared=at(index, paths=path))
-                yield f"step {index}", changed(record, lengthen_part(index, position, "content")), expected
+                yield f"step {index}", changed(record, change), expected
 
 
 @kind("text added to a model's calls")
