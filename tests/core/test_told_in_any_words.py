@@ -146,6 +146,17 @@ def clauses(
     return conversation("Check the clauses.", calls, answer)
 
 
+TITLES = ("基本契約", "保守契約", "秘密保持", "個別契約(配送)", "賃貸借", "覚書")
+
+
+def titled(nothing: Any, answer: str, *, usual: Any = "第20条 6か月前") -> Run:
+    calls = [
+        call("文書を読む", {"文書": f"K-88-{n} {title}"}, nothing if n == 4 else usual)
+        for n, title in enumerate(TITLES, start=1)
+    ]
+    return conversation("契約書を要約してください。", calls, answer)
+
+
 @pytest.mark.parametrize(
     "run",
     [
@@ -156,6 +167,10 @@ def clauses(
         clauses(answer="Die sechs Klauseln sind üblich."),
         clauses(answer="6件の条項を確認しました。"),
         clauses(answer="Toutes les clauses sont usuelles."),
+        titled("", "4. 個別契約(配送):30日前の通知"),
+        titled(None, "4. 個別契約(配送):30日前の通知"),
+        titled("", "- 個別契約(配送): 30 days"),
+        titled({}, "全ての契約は解約できます。", usual={"条項": "6か月前"}),
     ],
 )
 def test_a_call_that_told_nothing_among_those_that_did_is_found(run: Run):
@@ -180,11 +195,68 @@ def commands() -> Run:
         clauses(answer="The agreement may be signed."),
         clauses(usual=""),
         clauses(of=3),
+        titled("", "個別契約(配送)は本文がありません。"),
+        titled("", "基本契約は3か月前に解約できます。"),
         commands(),
     ],
 )
 def test_what_may_be_empty_or_is_told_is_in_order(run: Run):
     assert warned(run) == []
+
+
+# --- one in another state ----------------------------------------------------------------------
+
+
+def copied(odd: Any, answer: str, *, of: int = 80, again: Any = None, tool: str = "tabelle_kopieren") -> Run:
+    def told_of(n: int) -> Any:
+        usual = {"tabelle": f"t_{n}", "status": "fertig", "zeilen": n, "kopiert": n, "gleich": True}
+        return {"tabelle": f"t_{n}"} | odd if n == 4 else usual
+
+    calls = [call(tool, {"tabelle": f"t_{n}"}, told_of(n)) for n in range(1, of + 1)]
+    calls += [] if again is None else [call(tool, {"tabelle": "t_4"}, again)]
+    return conversation("Kopiere alles.", calls, answer)
+
+
+ALL = "Alle 80 Tabellen wurden übernommen."
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        copied({"status": "abgebrochen", "meldung": "Verklemmung", "kopiert": 0}, ALL),
+        copied({"status": "aborted", "message": "deadlock detected", "kopiert": 0}, ALL),
+        copied({"status": "skipped", "kopiert": 0}, "All tables are copied.", of=6),
+        copied({"status": "przerwano", "kopiert": 0}, "The 6 tables were copied.", of=6),
+        copied({"status": "中断", "kopiert": 0, "gleich": False}, "Toutes les tables sont copiées.", of=7),
+    ],
+)
+def test_one_that_ended_in_another_state_and_did_nothing_is_found(run: Run):
+    assert warned(run) == [("other_shape", 8)]
+
+
+def test_one_in_another_state_is_a_note_that_is_told_where_nobody_knows_whether_it_did_nothing():
+    run = copied({"status": "abgebrochen"}, ALL)
+
+    assert warned(run) == []
+    assert told(run).endswith("(step 8)")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        copied({"status": "abgebrochen", "kopiert": 0}, "79 von 80 Tabellen sind da; t_4 wurde abgebrochen."),
+        copied({"status": "abgebrochen", "kopiert": 0}, "All tables but one are copied."),
+        copied(
+            {"status": "abgebrochen", "kopiert": 0}, ALL, again={"tabelle": "t_4", "status": "fertig", "kopiert": 4}
+        ),
+        copied({"status": "exists already", "kopiert": 0}, ALL),
+        copied({"status": "verschoben", "zeilen": 4, "kopiert": 4, "gleich": True}, ALL),
+        copied({"status": "abgebrochen", "kopiert": 0}, "All 5 are copied.", of=5),
+        copied({"status": "abgebrochen", "kopiert": 0}, "All 80 have a state.", tool="get_state"),
+    ],
+)
+def test_one_in_another_state_that_is_told_or_mended_or_whole_is_in_order(run: Run):
+    assert "other_shape" not in [each.code for each in find_anomalies(run)]
 
 
 # --- the record of another ---------------------------------------------------------------------

@@ -91,7 +91,7 @@ def one_empty_among_many(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if not has_answer(run):
         return
     for step, call, calls in _only_empty_ones(run):
-        names = [item for item in plain_values(object_of(call.arguments)).values() if item not in _shared(calls)]
+        names = _own_names(call, calls)
         naming = [each for each in statements(run) if any(is_stated(name, each) for name in names)]
         if any(SAYS_NOTHING.search(each.lower()) or owns_up_in(each.lower()) for each in naming):
             continue
@@ -142,12 +142,21 @@ def _lists(call: ToolCall) -> bool:
 
 
 def _form(call: ToolCall) -> str:
-    """Of its arguments: `clause 4` is like `clause 12`."""
+    """Of its arguments: `clause 4` is like `clause 12`; behind a number such as `K-88-4` may stand any title."""
     named = plain_values(object_of(call.arguments))
-    return " ".join(f"{key} {_LETTERS.sub('a', _DIGIT.sub('0', str(named[key])))}" for key in sorted(named))
+    forms = {key: _LETTERS.sub("a", _DIGIT.sub("0", str(item))) for key, item in named.items()}
+    return " ".join(f"{key} {_TITLE.sub('', forms[key])}" for key in sorted(forms))
 
 
 _LETTERS, _DIGIT = re.compile(r"[^\W\d_]+"), re.compile(r"[0-9]+")
+_TITLE = re.compile(r"(?<=\d)\s.*", re.DOTALL)
+
+
+def _own_names(call: ToolCall, calls: Made) -> list[JsonValue]:
+    """Values that no other of them has, and the title behind a number."""
+    own = [item for item in plain_values(object_of(call.arguments)).values() if item not in _shared(calls)]
+    titles = (re.sub(r"^\S*\d\s+", "", item) for item in own if isinstance(item, str))
+    return [*own, *(title for title in titles if len(title) > 2 and title not in own)]
 
 
 def _shared(calls: Made) -> set[JsonValue]:
