@@ -210,6 +210,44 @@ def test_a_failure_is_told_by_the_name_of_a_service_and_a_word_of_its_error_in_a
 # --- commands that found nothing ---------------------------------------------------------------
 
 
+def in_maintenance(answer: str, error: str = "Service under maintenance until 10:30", second: str = "ecb") -> Run:
+    calls = [
+        call("fx_main", {"pair": "EUR/CNY"}, {"error": error}),
+        call(second, {"day": "today"}, {"pair": "EUR/CNY", "rate": 8.2}),
+    ]
+    return conversation("Convert 12,000 EUR to CNY.", calls, answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_told"),
+    [
+        ("It is 98,400 CNY. The first one is under maintenance.", True),
+        ("It is 98,400 CNY, by the backup, as the other is in maintenance.", True),
+        ("It is 98,400 CNY. The usual service is under maintenance; this is of the fallback.", True),
+        ("Under maintenance until later is the source that I like, so it is 98,400 CNY by another.", True),
+        ("It is 98,400 CNY. The service was down, so I used the backup.", True),
+        ("It is 98,400 CNY.", False),
+        ("It is 98,400 CNY, and a backup was made.", False),
+        ("It is 98,400 CNY at your service.", False),
+        ("It is 98,400 CNY until tomorrow.", False),
+        ("It is 98,400 CNY under the rate of today.", False),
+    ],
+)
+def test_who_repeats_the_words_of_an_error_has_told_it(answer: str, is_told: bool):
+    assert ("error_swallowed" in [each.code for each in find_anomalies(in_maintenance(answer))]) is not is_told
+
+
+def test_a_tool_of_one_kind_is_known_by_short_words_of_chinese():
+    calls = [
+        call("汇率_主源", {"货币对": "EUR/CNY"}, {"错误": "服务维护中"}),
+        call("汇率_备用源", {"货币对": "EUR/CNY"}, {"汇率": 8.2}),
+    ]
+    run = conversation("换算 12,000 欧元。", calls, "折合人民币 98,400 元。")
+
+    assert levels(run) == []
+    assert "step 2 failed, then another tool" in told(run)
+
+
 def command(line: str, result: Any) -> Run:
     return conversation("Is it used?", [call("shell", {"command": line}, result)], "It is not used.")
 

@@ -43,7 +43,8 @@ def _is_of_a_kind(one: tuple[Step, ToolCall], other: tuple[Step, ToolCall]) -> b
 
 def name_words(call: ToolCall) -> list[str]:
     """Of the tool's name; a kind of thing is one, and not many."""
-    words = re.findall(r"[^\W\d_]{3,}", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call.tool_name).lower())
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call.tool_name).lower()
+    words = re.findall(r"[^\W\d_]{3,}|[\u3040-\u30ff\u4e00-\u9fff]{2,}", apart)
     return [word.removesuffix("s") for word in words]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from itertools import islice
+from itertools import islice, pairwise
 
 from sessions_app.core.judge.anomalies.reading.answer_words import SAYS_NOTHING, answer_of, plain, question_of
 from sessions_app.core.judge.anomalies.reading.languages import is_in_english
@@ -28,6 +28,8 @@ def is_told(run: Run, step: Step, call: ToolCall, reason: str, *, owned_up: list
         return True
     why, own = stems_in(reason), _own_words(run).get(call.tool_name, frozenset())
     if any(own & said and (why - own) & said for said in _stems_of_statements(run)):
+        return True
+    if any(_repeats_reason(run, call, sentence, reason) for sentence in statements(run)):
         return True
     about = stems_in(_apart(call.tool_name), _asked(call)) | why
     is_foreign = is_alone and not is_in_english(run)
@@ -75,6 +77,27 @@ def _gives_reason(run: Run, call: ToolCall, sentence: str, reason: str) -> bool:
     """At least two of the words of an error, or its only one; those of the call and of the question say nothing."""
     words = stems_in(reason) - stems_in(_apart(call.tool_name), _asked(call), question_of(run))
     return bool(words) and len(words & stems_in(sentence)) >= min(2, len(words))
+
+
+def _repeats_reason(run: Run, call: ToolCall, sentence: str, reason: str) -> bool:
+    """Two of the words of an error in a row, or one and that another source was taken."""
+    known = stems_in(_apart(call.tool_name), _asked(call), question_of(run))
+    pairs = {pair for pair in _pairs_in(reason) if known.isdisjoint(pair)}
+    if not pairs.isdisjoint(_pairs_in(sentence)):
+        return True
+    return _BACKUP.search(plain(sentence)) is not None and not (stems_in(reason) - known).isdisjoint(stems_in(sentence))
+
+
+def _pairs_in(text: str) -> set[tuple[str, str]]:
+    """Words that stand side by side, as `under maintenance`."""
+    return set(pairwise(word[:_STEM] for word in re.findall(r"[^\W\d_]{4,}", plain(text))))
+
+
+_STEM = 5
+_BACKUP = re.compile(
+    r"(?<!\w)(?:back-?up|fallback|fell back|(?:second(?:ary)?|other|alternative) source|ersatz\w*|ausweich\w*|secours"
+    r"|respaldo|reserva|riserva|zapasow\w*)(?!\w)|备用|備用|予備|代替"
+)
 
 
 def is_set_apart(run: Run, step: Step, call: ToolCall) -> bool:
