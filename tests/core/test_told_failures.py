@@ -285,6 +285,44 @@ def test_what_was_healed_is_told_apart_from_what_was_not():
 # --- polls -------------------------------------------------------------------------------------
 
 
+def uploaded(first: Any, tool: str = "write_object") -> Run:
+    calls = [call(tool, {"key": "a"}, each) for each in (first, "Stored a, 15966 rows")]
+    return conversation("Export it.", calls, "It is exported.")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "Upload failed: connection reset by peer after 4.1 MiB (part 2 of 3). Object was not created.",
+        "Permission denied.",
+        "Hochladen fehlgeschlagen: Verbindung getrennt",
+        "La carga falló: tiempo agotado",
+        "アップロード失敗: 接続が切れました",
+        {"error": "connection reset"},
+    ],
+)
+def test_what_failed_in_words_and_was_made_again_has_succeeded_on_retry_and_was_not_polled(first: Any):
+    run = uploaded(first)
+
+    assert "step 2 failed, then succeeded on retry" in told(run)
+    assert [(each.code, each.level) for each in find_anomalies(run)] == [("duplicate_call", "info")]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        uploaded("No part failed: all were stored"),
+        uploaded("Stored a, 0 failed"),
+        uploaded("3 uploads were stored before, none failed."),
+        uploaded("Why uploads failed: a guide"),
+        uploaded("Upload failed: connection reset", tool="read_log"),
+        uploaded("Stored.\nUpload failed: none"),
+    ],
+)
+def test_what_speaks_of_failures_otherwise_has_not_failed(run: Run):
+    assert "failed" not in told(run)
+
+
 def polled(answer: Any, times: int = 3, tool: str = "build_status") -> Run:
     calls = [call(tool, {"build": 7}, answer) for _ in range(times)]
     return conversation("Build it.", calls, "The build goes on.")

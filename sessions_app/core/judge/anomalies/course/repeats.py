@@ -11,8 +11,9 @@ from itertools import pairwise
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.answers.cut_json import answer_texts, is_cut_json
+from sessions_app.core.judge.anomalies.failed.failures import has_failed
 from sessions_app.core.judge.anomalies.failed.nothing_found import is_empty_answer
-from sessions_app.core.judge.anomalies.failed.refused_steps import says_error
+from sessions_app.core.judge.anomalies.failed.refused_steps import says_error, says_failed
 from sessions_app.core.judge.anomalies.reading.answer_words import answer_of, question_of
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
 from sessions_app.core.judge.anomalies.reading.told_states import tells_unfinished
@@ -119,7 +120,8 @@ def _failed(run: Run, made: Made) -> bool:
 
 
 def _ended_badly(step: Step, call: ToolCall) -> bool:
-    return ended_in_error(step) or says_error(call)
+    is_failed = not looks_up(step, call) and (says_failed(call) or has_failed(step))
+    return ended_in_error(step) or says_error(call) or is_failed
 
 
 def _how_meant(run: Run, calls: list[Made]) -> str | None:

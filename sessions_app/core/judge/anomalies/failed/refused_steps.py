@@ -18,7 +18,9 @@ from sessions_app.core.run import Step, ToolCall
 def came_to_nothing(step: Step, call: ToolCall) -> bool:
     if call.outcome == "denied" or says_error(call):
         return True
-    return not looks_up(step, call) and (says_refused(call) or says_not_done(call) is not None or _exited(call))
+    return not looks_up(step, call) and (
+        says_failed(call) or says_refused(call) or says_not_done(call) is not None or _exited(call)
+    )
 
 
 _LINE = 300
@@ -42,6 +44,24 @@ def says_error(call: ToolCall) -> bool:
     status = _STATUS.match(text)
     is_status = status is not None and status[2].lower().startswith(_PHRASES.get(status[1], "\n"))
     return is_status or _IS_ERROR.match(text) is not None
+
+
+_HAS_FAILED = re.compile(
+    r"(?:(?!no\b|not\b|none\b|how\b|why\b|if\b)[^\W\d_]+ ){0,3}?(?:has |was |is |ist |wurde |a |est |fue |foi )?"
+    r"(?:failed|denied|refused|rejected|fehlgeschlagen|gescheitert|abgelehnt|verweigert|échouée?|refusée?|rejetée?"
+    r"|fall(?:ó|id[oa])|denegad[oa]|rechazad[oa]|falhou|recusad[oa]|negad[oa]|fallit[oa]|rifiutat[oa]|mislukt|geweigerd)"
+    r"\s*(?:[::]\s*\S|[.!]?$)"
+    r"|[^\s\d::]{0,12}(?:失敗|失败|拒否|拒绝)[^\s::]{0,4}[::]\s*\S",
+    re.IGNORECASE,
+)
+
+
+def says_failed(call: ToolCall) -> bool:
+    """A line of text whose first words say so: `Upload failed: …`."""
+    if call.result is None or len(call.result.content) > _LINE:
+        return False
+    text = (text_of(call.result) or "").strip()
+    return "\n" not in text and _HAS_FAILED.match(text) is not None
 
 
 _CODES = ("exit_code", "exitcode", "exit_status", "returncode", "return_code")
