@@ -449,6 +449,43 @@ def test_a_total_that_something_beside_the_lines_explains_is_in_order(run: Run):
     assert "other_total" not in [code for code, _ in warned(run)]
 
 
+# --- a sum in words ----------------------------------------------------------------------------
+
+
+def added(answer: str, asked: str = "Pay all of them.", told_before: Any = "4 invoices") -> Run:
+    return conversation(asked, [call("read", {"of": "F-0318"}, told_before)], answer)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        added("Les factures font 1 240,50 + 980,00 + 310,25 + 415,00 = 2 495,75 €."),
+        added("That is 1,240.50 + 980.00 + 310.25 = 2,430.75."),
+        added("Zusammen 1.240,50 € + 980 € = 2.320,50 €."),
+        added("$40 + $25 + $10 = $85 was charged."),
+        added("合計は 1200+800+350=2450 円です。"),
+    ],
+)
+def test_a_sum_written_down_with_all_its_terms_that_they_do_not_make_is_found(run: Run):
+    assert warned(run) == [("other_total", 3)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        added("Les factures font 1 240,50 + 980,00 + 310,25 + 415,00 = 2 945,75 €."),
+        added("First 40 + 25 = 75, no: 65."),
+        added("It is 2 × 40 + 25 = 105, and 33 + 33 + 33 = 100 in percent."),
+        added("You wrote 1 + 1 + 1 = 4.", asked="Is 1 + 1 + 1 = 4 right?"),
+        added("It is 1.250 + 1.250 = 2.500, or 10 + 20 = 36 - 6."),
+        added("The file says 5 + 5 = 11.", told_before="5 + 5 = 11"),
+        added("20% + 5 = 25.5 and x1 + 2 = 4."),
+    ],
+)
+def test_a_sum_that_is_right_or_mended_or_no_sum_is_in_order(run: Run):
+    assert warned(run) == []
+
+
 # --- sub-agents that were recorded as tools ----------------------------------------------------
 
 

@@ -209,7 +209,7 @@ RULES: dict[str, str] = {
     "other_sum": "A call used a different sum from the one that a tool had returned, "
     "or from what the amounts it covers add up to.",
     "other_total": "The total in the answer, or one that a tool returned and that was used, "
-    "is not the sum of the items listed with it; "
+    "is not the sum of the items listed with it, or a sum that the model wrote down with all its terms is wrong; "
     "a note if it is not the sum of the lines that a tool returned.",
     "unnamed_id": "A tool was called with an id that nobody had named, where the question names a different one "
     "or a tool had returned one with the same digits.",

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import TypeGuard
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.reading.answer_words import answer_of
+from sessions_app.core.judge.anomalies.reading.answer_words import answer_of, question_of
 from sessions_app.core.judge.anomalies.reading.statements import figures_in
 from sessions_app.core.judge.anomalies.values.sums import CENT, PLAIN_NUMBER, SUM_KEYS, made_of
 from sessions_app.core.judge.reading import (
@@ -22,11 +22,12 @@ from sessions_app.core.judge.reading import (
     main_models,
     objects_in,
     own_tools,
+    seen_message,
     text_of,
     value_of,
 )
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import Run, Step
+from sessions_app.core.run import ModelCall, Run, Step
 
 _MOST = 20
 
@@ -219,8 +220,11 @@ _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 
 
 def totals_of_the_answer(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """The answer lists what makes its total, and it does not."""
+    """The answer lists what makes its total, and it does not; or a model wrote down such a sum, and no right one."""
     answer = answer_of(run)
+    for step, written, total in list(wrong_sums(run))[:_MOST] if has_answer(run) else ():
+        message = f"The model wrote {written}, but that makes {total:.12g}"
+        yield Anomaly(code="other_total", message=message, steps=(step.index,))
     last = tuple(step.index for step, _ in main_models(run)[-1:])
     for said, total in totals_beside_addends(answer) if has_answer(run) else ():
         message = f"The answer gives a total of {said:.12g}, but its items add up to {total:.12g}"
@@ -264,3 +268,60 @@ def _is_total(passage: str, amount: re.Match[str]) -> bool:
 
 def _number(amount: re.Match[str]) -> float:
     return float(re.sub(r"[^\d.]", "", amount[0]))
+
+
+_NUMBER = r"[€$£]?\s?(?:\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+|\d+)(?:[.,]\d{1,2})?(?![.,]?\d)"
+_TERM = rf"(?:{_NUMBER})(?:\s?(?:[€$£]|EUR|USD|GBP|CHF)(?!\w))?"
+_WRITTEN = re.compile(
+    rf"(?<![\w.,*/×÷^=(+-])(?<![*/×÷^=(+−-] ){_TERM}(?:\s*\+\s*{_TERM}){{1,40}}\s*=\s*{_TERM}(?!\w|\s*[*/×÷^+%−-])"
+)
+
+
+def wrong_sums(run: Run) -> Iterator[tuple[Step, str, float]]:
+    """Sums that a model wrote with all their terms, and what these make. Not one that the question or a tool has, nor
+    where the right one is written anywhere later."""
+    for step, call in main_models(run):
+        text = _text_of(call)
+        for found in _WRITTEN.finditer(text) if "+" in text and "=" in text else ():
+            total = _makes(found[0])
+            rest = text[found.end() :]
+            if total is not None and not _is_given(run, found[0]) and not _is_mended(run, step, rest, total):
+                yield step, found[0].strip(), total
+
+
+def _makes(written: str) -> float | None:
+    """None where it is right, whichever mark stands before the cents."""
+    sums: list[float] = []
+    for mark in ".,":
+        terms, said = written.split("=")
+        numbers = [_read(each, mark) for each in (*terms.split("+"), said)]
+        if any(number is None for number in numbers):
+            continue
+        *parts, whole = [number for number in numbers if number is not None]
+        if abs(sum(parts) - whole) <= CENT * len(numbers) or (whole == 100 and abs(sum(parts) - whole) <= 1):
+            return None
+        sums.append(sum(parts))
+    return sums[0] if sums else None
+
+
+def _read(term: str, mark: str) -> float | None:
+    spelled = re.sub(r"[^\d.,]", "", term)
+    whole, _, part = spelled.partition(mark)
+    is_number = re.fullmatch(r"\d+(?:[.,]\d{3})*", whole) is not None and re.fullmatch(r"\d{0,2}", part) is not None
+    return float(f"{re.sub('[.,]', '', whole)}.{part or 0}") if is_number else None
+
+
+def _text_of(call: ModelCall) -> str:
+    parts = seen_message(call.response, step=0).parts_of("text") if call.response else []
+    return "\n".join(str(part.get("content")) for part in parts)
+
+
+def _is_given(run: Run, written: str) -> bool:
+    given = (call.result.as_text() for _, call in own_tools(run) if call.result is not None)
+    return any(written.strip() in text for text in (question_of(run), *given))
+
+
+def _is_mended(run: Run, step: Step, rest: str, total: float) -> bool:
+    later = (_text_of(call) for each, call in main_models(run) if each.index > step.index)
+    asked = (call.arguments.as_text() for each, call in own_tools(run) if each.index > step.index and call.arguments)
+    return any(round(total, 2) in {round(each, 2) for each in figures_in(text)} for text in (rest, *later, *asked))
