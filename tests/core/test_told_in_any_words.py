@@ -8,7 +8,7 @@ import pytest
 
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.run import Run
-from tests.core.test_trouble_in_the_middle import call, conversation, told
+from tests.core.test_trouble_in_the_middle import OK, call, conversation, told
 from tests.growth import LINEAR, growth
 
 
@@ -447,6 +447,49 @@ def test_a_total_of_a_tool_that_its_own_lines_do_not_make_is_found(run: Run):
 )
 def test_a_total_that_something_beside_the_lines_explains_is_in_order(run: Run):
     assert "other_total" not in [code for code, _ in warned(run)]
+
+
+# --- the number of another ---------------------------------------------------------------------
+
+
+def refunded_order(used: Any, *, asked: str = "Pedido 88412 quebrado.", first: Any = "30 dias", **more: Any) -> Run:
+    made = {"pedido": used, **more}
+    calls = [
+        call("politica", {"tema": "dano"}, first),
+        call("consultar_pedido", made, made | {"cliente": "Renata", "valor": 389.9}),
+        call("reembolsar", made, OK),
+    ]
+    return conversation(asked, calls, "O reembolso foi aprovado.")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        refunded_order(88421),
+        refunded_order("88421"),
+        refunded_order(84812, asked="Bestellung 88412: bitte erstatten."),
+        refunded_order(1002943, asked="Refund order #1002934, please."),
+        refunded_order("55190238", asked="注文55190283を返金してください。"),
+    ],
+)
+def test_a_number_in_another_order_that_nobody_named_is_found(run: Run):
+    assert ("unnamed_id", 4) in warned(run)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        refunded_order(88412),
+        refunded_order(88421, first="88412 was renamed 88421"),
+        refunded_order(88421, asked="Compare 88412 with 88421."),
+        refunded_order(88412, desde=88421),
+        refunded_order(90210),
+        refunded_order(20261120, asked="Since 20261102."),
+        refunded_order(21000, asked="Send 12000 of them."),
+    ],
+)
+def test_a_number_that_was_named_or_is_no_name_is_in_order(run: Run):
+    assert "unnamed_id" not in [code for code, _ in warned(run)]
 
 
 # --- a sum in words ----------------------------------------------------------------------------

@@ -95,6 +95,8 @@ _SHORT = 3
 
 _ID = re.compile(r"(?<![\w-])([a-z]+[_-])(\d{2,})(?![\w-])")
 _ANY_ID = re.compile(_ID.pattern, re.IGNORECASE)
+_BARE = re.compile(r"(?<![\w.,:/+-])(?!20\d{6}(?!\d)|\d*000(?!\d))\d{5,12}(?![\w.,:/-]*\d)(?![a-z])", re.ASCII)
+"""A number that is no day and no round one, such as that of an order."""
 _NUMBER = re.compile(r"\d+")
 Form = tuple[str, int]
 """What stands before the digits, and how many there are."""
@@ -155,7 +157,7 @@ Called = list[tuple[Step, ToolCall, set[str]]]
 def _asked(run: Run) -> dict[Form, str]:
     """The ids of the question that are the only ones of their form."""
     asked = "" if run.input is None else run.input.as_text()
-    ids = {found[0].lower(): found[0] for found in _ANY_ID.finditer(asked)}
+    ids = {found[0].lower(): found[0] for each in (_ANY_ID, _BARE) for found in each.finditer(asked)}
     alone = Counter(map(_form, ids))
     return {_form(each): spelled for each, spelled in ids.items() if alone[_form(each)] == 1}
 
@@ -166,8 +168,18 @@ def _form(each: str) -> Form:
 
 
 def _ids_in(call: ToolCall, asked: dict[Form, str]) -> set[str]:
-    said = {item.lower() for _, item in leaves(value_of(call.arguments)) if isinstance(item, str)} if asked else set()
-    return {each for each in said if _ID.fullmatch(each) and _form(each) in asked}
+    said = {str(item).lower() for _, item in leaves(value_of(call.arguments)) if _is_name(item)} if asked else set()
+    known = {each for each in said if _form(each) in asked}
+    return {each for each in known if _ID.fullmatch(each) or _is_like(each, asked[_form(each)])}
+
+
+def _is_name(item: JsonValue) -> bool:
+    return isinstance(item, str) or (isinstance(item, int) and not isinstance(item, bool))
+
+
+def _is_like(number: str, asked: str) -> bool:
+    """A bare number may be an amount or anything: only one with the same digits in another order."""
+    return number.isdecimal() and sorted(number) == sorted(asked)
 
 
 def _before_named(run: Run, called: Called) -> Iterator[tuple[Step, ToolCall, str]]:
