@@ -576,6 +576,38 @@ def test_an_agent_that_has_something_or_whose_failure_is_told_is_in_order(run: R
 # --- one cause, one warning --------------------------------------------------------------------
 
 
+STOPPED = "Found so far: Acornly $19, Birchdesk $25. I had to stop here because my quota is used up."
+EVERY = "The comparison with all 12 is published."
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        asked_agent(STOPPED, answer=EVERY),
+        asked_agent("We ran out of time after 4 of 12.", tool="delegate", answer="All prices are in the page."),
+        asked_agent("Bisher 4 Preise. Ich musste hier abbrechen.", answer="Alle 12 Preise sind da."),
+        asked_agent("Cuatro precios. Tuve que parar por la cuota.", answer="Todos los precios están en la página."),
+        asked_agent("4件です。途中で停止しました。", answer="全12社の比較を公開しました。"),
+    ],
+)
+def test_an_agent_that_stopped_before_all_was_done_is_found_where_the_answer_says_all(run: Run):
+    assert warned(run) == [("sub_agent_unsaid", 2)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        asked_agent(STOPPED, answer="Two prices are published."),
+        asked_agent(STOPPED, answer="Not all 12 are published: the quota was used up."),
+        asked_agent(f"{STOPPED} Later it came back, and I did the others.", answer=EVERY),
+        asked_agent("All 12 have a price; the drivers had to stop at the border.", answer=EVERY),
+        asked_agent(STOPPED, tool="search_docs", key="query", answer=EVERY),
+    ],
+)
+def test_an_agent_that_went_on_or_whose_stop_is_told_is_in_order(run: Run):
+    assert warned(run) == []
+
+
 def test_a_call_that_took_effect_twice_is_told_once_and_by_its_name():
     late = {"error": {"type": "TimeoutError", "message": "no response"}}
     paid = [{"ref": f"INV-{n}", "amount": n + 0.9} for n in range(1, 5)]

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.reading.answer_words import (
     SAYS_NOTHING,
+    SENTENCE,
     error_words_in,
     owns_up,
     owns_up_in,
     plain,
+    says_all,
     words_of,
 )
 from sessions_app.core.judge.reading import has_answer, object_of, text_of
@@ -19,10 +21,16 @@ from sessions_app.core.run import AgentCall, Run, Step, ToolCall
 
 
 def sub_agents_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """A sub-agent failed or came to nothing, and the answer speaks as if all were there."""
+    """A sub-agent failed or came to nothing, or stopped before all was done, and the answer speaks as if all were
+    there."""
     inner = {step.parent for step in run.steps if isinstance(step.call, AgentCall)}
-    own = (step for step in run.steps if step.index not in inner)
-    yield from _told(run, rules, [(step, said) for step in own if (said := _failure(step)) is not None])
+    own = [step for step in run.steps if step.index not in inner]
+    failed = [(step, said) for step in own if (said := _failure(step)) is not None]
+    if not failed and says_all(words_of(run.output)) and not _STOPPED.search(plain(words_of(run.output))):
+        # One that is asked again goes on where the one before stopped.
+        last = [step for step in own if _is_sub_agent(step)][-1:]
+        failed = [(step, f"said: {said}") for step in last if (said := _stopped(step)) is not None]
+    yield from _told(run, rules, failed)
 
 
 def called_runs_gone_past(run: Run, rules: Rules, called: Mapping[str, str]) -> Iterator[Anomaly]:
@@ -47,12 +55,39 @@ def _name_of(run: Run, step: Step) -> str:
 
 
 def _failure(step: Step) -> str | None:
-    if not isinstance(step.call, AgentCall) and not (isinstance(step.call, ToolCall) and _is_an_agent(step.call)):
+    if not isinstance(step.call, AgentCall | ToolCall) or not _is_sub_agent(step):
         return None
     if step.error is not None:
         return "failed" if isinstance(step.call, AgentCall) else None
     first = re.split(r"(?<=[.!?])\s|(?<=[。!?])", (text_of(step.call.result) or "").strip(), maxsplit=1)[0]
     return f"said: {first[:160].rstrip('.。')}" if _gives_up(plain(first)) else None
+
+
+def _is_sub_agent(step: Step) -> bool:
+    return isinstance(step.call, AgentCall) or (isinstance(step.call, ToolCall) and _is_an_agent(step.call))
+
+
+def _stopped(step: Step) -> str | None:
+    """The sentence that says that not all was done."""
+    text = text_of(step.call.result) if isinstance(step.call, AgentCall | ToolCall) else None
+    sentences = SENTENCE.split(text or "")
+    at = next((at for at, each in enumerate(sentences) if _STOPPED.search(plain(each))), None)
+    if at is None or any(_GOES_ON.search(plain(each)) for each in sentences[at:]):
+        return None
+    return sentences[at].strip()[:160].rstrip(".。")
+
+
+_STOPPED = re.compile(
+    r"(?<!\w)(?:(?:i|we) (?:(?:have |'ve )?had to stop|stopped (?:here|early|there|at|after|before)|ran out of"
+    r"|did(?: not|n't) get to)|(?:ich|wir) mussten?(?: \w+){0,4} (?:abbrechen|aufhören)"
+    r"|(?:ai|avons) dû (?:m'|nous )?arrêter"
+    r"|tuve que (?:parar|detenerme|interrumpir)|tive (?:que|de) parar|ho dovuto (?:fermarmi|interrompere)"
+    r"|musiał[ae]m przerwać|moest(?:en)? (?:\w+ ){0,3}stoppen)(?!\w)|途中で(?:停止|中断|終了)|不得不停止|中途停止"
+)
+_GOES_ON = re.compile(
+    r"(?<!\w)(?:later|then (?:i|we)|resumed|continued|afterwards|in the end"
+    r"|danach|später|ensuite|después|depois|poi)(?!\w)"
+)
 
 
 _AGENT = re.compile(r"agent|assistant|assistent|delegate|エージェント|代理|助手", re.IGNORECASE)
