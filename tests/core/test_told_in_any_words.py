@@ -529,6 +529,10 @@ def test_a_sum_that_is_right_or_mended_or_no_sum_is_in_order(run: Run):
     assert warned(run) == []
 
 
+def test_a_long_row_of_terms_costs_no_more_than_its_length():
+    assert growth(find_anomalies, added("1 + " * 500 + "="), added("1 + " * 2_000 + "=")) < LINEAR
+
+
 # --- sub-agents that were recorded as tools ----------------------------------------------------
 
 

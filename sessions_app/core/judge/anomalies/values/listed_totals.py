@@ -271,9 +271,9 @@ def _number(amount: re.Match[str]) -> float:
 
 
 _NUMBER = r"[€$£]?\s?(?:\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+|\d+)(?:[.,]\d{1,2})?(?![.,]?\d)"
-_TERM = rf"(?:{_NUMBER})(?:\s?(?:[€$£]|EUR|USD|GBP|CHF)(?!\w))?"
+_TERM = rf"(?>{_NUMBER})(?:\s?(?:[€$£]|EUR|USD|GBP|CHF)(?!\w))?"
 _WRITTEN = re.compile(
-    rf"(?<![\w.,*/×÷^=(+-])(?<![*/×÷^=(+−-] ){_TERM}(?:\s*\+\s*{_TERM}){{1,40}}\s*=\s*{_TERM}(?!\w|\s*[*/×÷^+%−-])"
+    rf"(?<![\w.,*/×÷^=(+-])(?<![*/×÷^=(+−-] ){_TERM}(?:\s*+\+\s*+{_TERM}){{1,40}}+\s*+=\s*+{_TERM}(?!\w|\s*[*/×÷^+%−-])"
 )
 
 
