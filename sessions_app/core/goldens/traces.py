@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from replay_goldens.trace import OF_ANOTHER_REQUEST, ToolUse, Trace, changes_something, cost_of, given_arguments
 from sessions_app.core.fork.expected_words import unproven_source
-from sessions_app.core.judge.reading import own_tools
-from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.judge.reading import argument_key, own_tools
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import is_told, said_of
 from sessions_app.core.run import ErrorInfo, Run, Step, StepSource, ToolCall, main_steps, says_there_is_no_tool
 from sessions_app.core.state import lack_of_states
 from sessions_app.core.state_history import StateHistory
@@ -30,7 +31,7 @@ def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the ru
         why_not_ended=f"it ended with an error: {_words(run.error)}" if failed else why_not_ended,
         why_answer_unknown=unknown,
         known_answers=tuple(answer for call in tool_uses(scene) for answer in call.answers),
-        calls=tool_uses(run),
+        calls=tool_uses(run, scene=scene),
         steps=sum(step.kind != "other" for step in main_steps(run)),
         output=output.parsed if output else None,
         output_text=output.as_text() if output else None,
@@ -51,8 +52,17 @@ def _why_answer_unknown(run: Run) -> str | None:
 _OLD: StepSource = "recorded_for_another_request"
 
 
-def tool_uses(run: Run | None) -> tuple[ToolUse, ...]:
-    return () if run is None else tuple(_use(step, call) for step, call in own_tools(run))
+def tool_uses(run: Run | None, *, scene: Run | None = None) -> tuple[ToolUse, ...]:
+    """A replay that does not hear what tools are given repeats what they were given in the scene."""
+    if run is None:
+        return ()
+    known = own_tools(scene) if scene is not None and not is_told(run) else []
+    heard = {_asked(call): said_of(step) for step, call in known}
+    return tuple(_use(step, call, heard.get(_asked(call), {})) for step, call in own_tools(run))
+
+
+def _asked(call: ToolCall) -> tuple[str | None, str, bytes]:
+    return call.call_id, call.tool_name, argument_key(call)
 
 
 def missing_tools(run: Run, scene: Run) -> tuple[str, ...]:
@@ -77,11 +87,11 @@ def _is_unknown(call: ToolCall) -> bool:
     return says_there_is_no_tool(said, call.tool_name)
 
 
-def _use(step: Step, call: ToolCall) -> ToolUse:
+def _use(step: Step, call: ToolCall, heard: JsonObject) -> ToolUse:
     return ToolUse(
         step=step.index,
         tool=call.tool_name,
-        arguments=given_arguments(_parsed(call.arguments), step.extra),
+        arguments=given_arguments(_parsed(call.arguments), {**heard, **step.extra}),
         result=_parsed(call.result),
         returned=step.extra.get("returned"),
         error=_words(step.error),
