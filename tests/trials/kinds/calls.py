@@ -92,8 +92,9 @@ for _name, _change in CHANGES.items():
 @kind("arguments, as a text with other spaces, in the step")
 def _arguments_respelled(record: Json) -> Made:
     """A text stays that text: the step says that the model wrote another one. An object and a text that spells it are
-    the same by the rule on spellings, which a comparison counts."""
+    the same by the rule on spellings, which a comparison counts; the recorder of Pydantic AI tells both in one form."""
     reader = RecordReader(record)
+    is_of_recorder = record.get("agent", {}).get("framework") == "pydantic-ai"
     for index in called(reader):
         value = _read(reader.step(index)["arguments"])
         if isinstance(value, dict) and value:
@@ -102,7 +103,8 @@ def _arguments_respelled(record: Json) -> Made:
             asked = reader.asked(index)
             is_text = asked is not None and isinstance(asked.part.get("args"), str)
             by_judge = Expected(by="judge", place=at(index), is_comparable=False)
-            yield f"step {index}", respelled, by_judge if is_text else Expected(by="nobody", compared=None)
+            is_told = is_text or is_of_recorder
+            yield f"step {index}", respelled, by_judge if is_told else Expected(by="nobody", compared=None)
 
 
 def _read(said: Any) -> Any:
