@@ -355,14 +355,17 @@ class FrozenTools(AbstractCapability[Any]):
         self._stops.before_call(call.tool_name, call.tool_call_id, arguments)
         self._hooks_behind.look(ctx.root_capability)
         recorded = await self.book.answer(call.tool_name, call.tool_call_id, call.args)
-        asked = asked_arguments(call.args)
-        reached = given_fields(asked, arguments)
-        if not self._is_observed and "ran_with_unknown" not in reached:
-            self.book.reached(recorded, reached.get("ran_with", asked))
+        if not self._is_observed:
+            self._compare_given(recorded, asked_arguments(call.args), arguments)
         if recorded.was_put_off:
             self._put_off[call.tool_call_id] = recorded
             raise CallDeferred
         return _reenacted(recorded)
+
+    def _compare_given(self, recorded: RecordedCall, asked: Any, arguments: Json) -> None:
+        reached = given_fields(asked, arguments)
+        if "ran_with_unknown" not in reached:
+            self.book.reached(recorded, reached.get("ran_with", asked))
 
 
 def _is_refused_output(recorded: RecordedCall, call: ToolCallPart | None) -> bool:

@@ -6,12 +6,13 @@ The request carries them, or else its system prompts are them.
 from __future__ import annotations
 
 from sessions_app.core.history import History, nodes
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.judge.reading import as_object, objects_in
+from sessions_app.core.payload import JsonValue
 
 
 def carried_instructions(message: JsonValue) -> str | None:
     """Those that the newest message of a request carries."""
-    said = message.get("instructions") if isinstance(message, dict) else None
+    said = as_object(message).get("instructions")
     return said if isinstance(said, str) else None
 
 
@@ -38,9 +39,5 @@ class Instructions:
 
 
 def system_prompts(message: JsonValue) -> list[str]:
-    return [str(part.get("content")) for part in _parts(message) if part.get("part_kind") == "system-prompt"]
-
-
-def _parts(message: JsonValue) -> list[JsonObject]:
-    parts = message.get("parts") if isinstance(message, dict) else None
-    return [part for part in parts or [] if isinstance(part, dict)]
+    parts = objects_in(as_object(message).get("parts"))
+    return [str(part.get("content")) for part in parts if part.get("part_kind") == "system-prompt"]

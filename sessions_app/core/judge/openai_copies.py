@@ -1,20 +1,17 @@
-"""What a recording of the OpenAI Agents SDK holds twice: its items beside the messages, and what a tool returned beside
-the text that the model was told. A replay goes by messages and steps, and would not see the other copy change."""
+"""What a recording of the OpenAI Agents SDK holds twice: its items beside the messages. A replay goes by messages and
+steps, and would not see the other copy change."""
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain, islice
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.errors import RecordError
-from sessions_app.core.formats.values import read_value
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.model_http_requests import details_sent
 from sessions_app.core.judge.openai_loop import rewritten_requests
+from sessions_app.core.judge.openai_words import pieces_of, words_of
 from sessions_app.core.judge.reading import (
     as_object,
     main_models,
@@ -25,8 +22,8 @@ from sessions_app.core.judge.reading import (
     step_name,
     value_of,
 )
-from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
-from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
+from sessions_app.core.judge.reasons import Reason, reason_at_end
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import Run, ToolCall
 
@@ -35,8 +32,6 @@ def copy_gaps(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and is_openai_agents(run):
         yield from islice(chain(_other_input(run), _other_detail(run)), 1)
         yield from islice(chain(_other_items(run), _other_number(run)), 1)
-        yield from islice(_other_returns(run), 1)
-        yield from islice(_other_guardrails(run), 1)
 
 
 # --- items -------------------------------------------------------------------------------------
@@ -77,41 +72,7 @@ def _lacks_input(run: Run, items: list[JsonValue]) -> bool:
     if same_json(given, items):
         return False
     prompt: JsonValue = next((row.get("content") for row in reversed(rows) if row.get("role") == "user"), [])
-    return len(_pieces(prompt)) != len(_pieces(given))
-
-
-def _pieces(content: JsonValue) -> list[JsonValue]:
-    return content if isinstance(content, list) else [content]
-
-
-def _words(content: JsonValue) -> Iterator[str]:
-    """The texts and files of an item, or of a message's part."""
-    for piece in _pieces(content):
-        said = _said_by(piece) if isinstance(piece, dict) else piece
-        if isinstance(said, str):
-            yield said
-
-
-def _said_by(piece: JsonObject) -> JsonValue:
-    """A text, or a file as a link: the recorder takes those apart that hold the file itself."""
-    audio = piece.get("input_audio")
-    if isinstance(audio, dict):
-        return _link(f"audio/{audio.get('format')}", audio.get("data"))
-    if piece.get("kind") == "binary":
-        return _link(piece.get("media_type"), piece.get("data"))
-    name = next((name for name in (*_TEXTS, *_LINKS) if isinstance(piece.get(name), str)), None)
-    if name is None:
-        return None
-    return piece[name] if name in _TEXTS else _PARAMETERS.sub(r"\1;base64,", piece[name])
-
-
-_TEXTS = ("text", "refusal")
-_LINKS = ("image_url", "file_url", "file_data", "file_id", "url")
-_PARAMETERS = re.compile(r"^(data:[^;,]+)[^,]*;base64,")
-
-
-def _link(media_type: JsonValue, data: JsonValue) -> str:
-    return f"data:{media_type};base64,{data}"
+    return len(pieces_of(prompt)) != len(pieces_of(given))
 
 
 def _other_items(run: Run) -> Iterator[Reason]:
@@ -159,7 +120,7 @@ def _not_held(run: Run, items: list[JsonValue]) -> Iterator[Reason]:
         for what in _said_of(call) if step.index >= kept_from else ():
             if (what, str(call.call_id)) not in known:
                 yield reason_at_end(run, "items_contradicted", f"The run's items lack the {what} of {step_name(step)}.")
-    said = {text for raw in held for text in _words(raw.get("content"))}
+    said = {text for raw in held for text in words_of(raw.get("content"))}
     for step, asked in main_models(run)[-1:]:
         parts = seen_message(asked.response, step=0).parts_of("text") if asked.response else []
         if parts and parts[-1].get("content") == value_of(run.output) and parts[-1].get("content") not in said:
@@ -198,7 +159,7 @@ def _of_the_run(run: Run) -> _Messages:
     is_whole = knows_its_past and all(call.response is not None for _, call in run.model_calls)
     messages = _Messages(parts, is_whole=is_whole)
     # The words of a handler of errors stand nowhere but in the output.
-    messages.texts["assistant"].update(_words(value_of(run.output)))
+    messages.texts["assistant"].update(words_of(value_of(run.output)))
     for _, call in run.tool_calls:
         if call.result is not None:
             told = call.result.as_text() if call.result.is_text else value_of(call.result)
@@ -216,14 +177,14 @@ class _Messages:
         for part in parts:
             what, said = _told_by_part(part)
             self.said[what, _id_of(part, "tool_call_id", "id")].append(said)
-            self.texts[what].update(_words(said))
+            self.texts[what].update(words_of(said))
 
     def hold(self, item: JsonObject) -> bool:
         """Whether they say what this item says, as far as they tell of it."""
         what, said = _told_by_item(item)
         called = _id_of(item, "call_id", "approval_request_id", "id")
         if item.get("type", "message") == "message":
-            return not self._is_whole or self.texts[what].issuperset(_words(said))
+            return not self._is_whole or self.texts[what].issuperset(words_of(said))
         known = self.said.get((what, called))
         if not known:
             return not self._is_whole or (what == "answer" and ("call", called) in self.said)
@@ -270,76 +231,3 @@ def _told_by_item(item: JsonObject) -> tuple[str, JsonValue]:
     if kind.endswith(("_output", "_response")):
         return "answer", item.get("output", rest)
     return "call", [kind.removesuffix("_call"), rest]
-
-
-# --- what tools returned -----------------------------------------------------------------------
-
-
-def _other_guardrails(run: Run) -> Iterator[Reason]:
-    """The words with which a guardrail refuses a call, or what it gave, are the answer that the model is told."""
-    told = {call.result.as_text() for _, call in run.tool_calls if call.result is not None}
-    for place, behavior in _behaviors(run) if run.status == "ok" else ():
-        said = behavior.get("message")
-        if isinstance(said, str) and (said not in told or behavior.get("type") != "reject_content"):
-            message = f"The run's {place} says something else than the model was told."
-            yield reason_at_end(run, "items_contradicted", message)
-
-
-def _behaviors(run: Run) -> Iterator[tuple[str, JsonObject]]:
-    """What each guardrail of a tool decided, and where that stands."""
-    for field in ("tool_input_guardrails", "tool_output_guardrails"):
-        rows = run.extra.get(field)
-        for position, row in enumerate(rows if isinstance(rows, list) else ()):
-            behavior = row.get("behavior") if isinstance(row, dict) else None
-            if isinstance(behavior, dict):
-                yield f"{field}[{position}]", behavior
-
-
-def _other_returns(run: Run) -> Iterator[Reason]:
-    for step, call in run.tool_calls:
-        returned = _as_recorded(step.extra.get("returned"))
-        if returned is not None and call.result is not None and _is_other(returned, call.result):
-            message = f"What {step_name(step)} returned is not what the model was told of it."
-            yield reason_at(run, "answer_contradicted", message, step)
-
-
-def _is_other(returned: JsonValue, told: Payload) -> bool:
-    """The SDK tells the model what Python prints for a value that a tool returned, and the texts and files that it
-    returned as they are."""
-    if not told.is_text:
-        return bool(list(_words(returned))) and [*_words(returned)] != [*_words(value_of(told))]
-    if isinstance(returned, dict | list):
-        printed = _printed(told.value)
-        return printed is not None and not same_json(printed, returned)
-    return isinstance(returned, bool | int | float) and str(returned) != told.as_text()
-
-
-def _as_recorded(returned: JsonValue) -> JsonValue:
-    """The field is of the type *value*: what looks like bytes stands wrapped in it."""
-    try:
-        kept = read_value(compact_json(returned), "returned")
-    except RecordError:
-        return returned
-    return kept.value if kept.is_json else None
-
-
-def _printed(text: JsonValue) -> JsonObject | list[JsonValue] | None:
-    """The object or list that a text is in Python's own spelling; None where that holds more than JSON has."""
-    if not isinstance(text, str) or not text.startswith(("{", "[")):
-        return None
-    try:
-        value = _as_json(ast.literal_eval(text))
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        return None
-    return value if isinstance(value, dict | list) else None
-
-
-def _as_json(value: object) -> JsonValue:
-    match value:
-        case list() | tuple():
-            return [_as_json(each) for each in value]
-        case dict() if all(isinstance(key, str) for key in value):
-            return {key: _as_json(each) for key, each in value.items()}
-        case str() | bool() | int() | float() | None:
-            return value
-    raise ValueError("no JSON value")

@@ -17,6 +17,7 @@ from sessions_app.core.judge.last_calls import is_answered, is_settled, kinds_sa
 from sessions_app.core.judge.model_http import model_http_gaps
 from sessions_app.core.judge.openai_copies import copy_gaps
 from sessions_app.core.judge.openai_loop import openai_gaps
+from sessions_app.core.judge.openai_returns import return_gaps
 from sessions_app.core.judge.outcome import OF_OTHER_CODE, OF_TOOLS, outcome_gaps
 from sessions_app.core.judge.outside_messages import outside_messages
 from sessions_app.core.judge.reading import (
@@ -254,6 +255,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _missing_tool_answers,
     openai_gaps,
     copy_gaps,
+    return_gaps,
     saved_outcome_gaps,
     cut_values,
     call_step_gaps,
