@@ -1,5 +1,6 @@
 """Recordings of real agents, replayed from their native record alone."""
 
+import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -144,11 +145,17 @@ def test_a_missing_tool_answer_is_found(recorded: Run):
     assert (verdict, step) == ("fixture_missing", 4)
 
 
-def test_an_answer_too_many_is_found(recorded: Run):
+def test_an_answer_to_a_request_that_was_answered_is_judged_beforehand(recorded: Run):
     record = record_of(recorded)
+    assert judge(parse_native(json.dumps(record).encode())).limit is None
     record["steps"].append(record["steps"][4])
 
-    assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")
+    limit = judge(parse_native(json.dumps(record).encode())).limit
+
+    assert limit is not None
+    assert (limit.code, limit.step) == ("other_course", 6)
+    assert limit.message == "The request of step 6 (scripted-1) is that of step 5 (scripted-1), which was answered."
+    assert verdict_of(record) == ("unknown_from_step", 6, "steps[6]")
 
 
 def broken_off(recorded: Run, *, steps: int, **changes: Any) -> dict[str, Any]:
@@ -496,8 +503,13 @@ def test_a_message_added_at_the_end_is_found_behind_all_steps_with_and_without_a
 
 
 def test_what_an_end_says_behind_left_over_answers_takes_nothing_from_their_place():
-    record = record_of(parse_native(last_record(Scenario(parallel_tools), "run")))
-    record["steps"].append(record["steps"][4])
+    record = record_of(parse_native(last_record(Scenario(tool_calls_limit), "run")))
+    del record["agent"]["framework"]
+    added = copy.deepcopy(record)
+    added["final"]["messages"].append(ADDED)
+    assert verdict_of(added) == ("diverged", 6, "messages[7]")
+
+    record["steps"][5]["error"] = MADE_UP
     assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")
 
     record["final"]["messages"].append(ADDED)
