@@ -498,6 +498,20 @@ def written(call: Any) -> JsonObject:
     return {"kind": "model_answer", "value": {"text": text or None, "tool_calls": calls}}
 
 
+@pytest.mark.parametrize("order", [["p0", "p1", "p2"], ["p2", "p0", "p1"]])
+def test_calls_stand_in_the_order_in_which_the_answer_asks_for_them(order: list[str]):
+    """Not in that of the recording, where somebody else asked for them in another one."""
+    run = recorded_run(parallel_tools)
+    answer = written(run.steps[0].call)
+    asked = {f"p{number}": call for number, call in enumerate(answer["value"]["tool_calls"])}
+    answer["value"]["tool_calls"] = [asked[name] for name in order]
+
+    _, made = forked(run, 1, {**answer, "step": 1})
+
+    recorded = {call.call_id: call.arguments for _, call in run.tool_calls}
+    assert [call.arguments for _, call in made.tool_calls] == [recorded[name] for name in order]
+
+
 @pytest.mark.parametrize("step", [2, 4])
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_a_call_whose_arguments_were_refused_is_answered_as_the_change_says(step: int, is_recorded: bool):

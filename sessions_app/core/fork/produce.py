@@ -105,7 +105,8 @@ class _Builder:
             self._asked = step.source
             yield step
             if request.response is not None:
-                yield from self._tool_steps(request.response, parent=step.index)
+                is_as_asked = request.source in REPEATED or self._asks_as_recorded(request)
+                yield from self._tool_steps(request.response, parent=step.index, is_as_asked=is_as_asked)
         if self._seen.output is not None or self._seen.error is not None:
             yield from self._beside(len(self._plan.run.steps) + 1)
 
@@ -186,10 +187,16 @@ class _Builder:
         planned = next((a for a in self._plan.replay.answers if a.step == request.step), self._plan.replay.answers[-1])
         return None if planned.settings is None else Payload.of_json(planned.settings)
 
-    def _tool_steps(self, response: Payload, *, parent: int | None) -> Iterator[Step]:
-        parts = [part for part in response.value.get("parts") or [] if part.get("part_kind") == "tool-call"]
-        called = [(part, self._observed(part)) for part in parts]
-        if all(observed and observed.step and observed.source in REPEATED | {"by_hand"} for _, observed in called):
+    def _asks_as_recorded(self, request: ObservedRequest) -> bool:
+        """Whether a new answer asks for the same calls in the same order."""
+        recorded = self._recorded_step(request.step)
+        then = recorded.call.response if recorded and isinstance(recorded.call, ModelCall) else None
+        return then is not None and [*map(_asked, _calls_in(then))] == [*map(_asked, _calls_in(request.response))]
+
+    def _tool_steps(self, response: Payload, *, parent: int | None, is_as_asked: bool = True) -> Iterator[Step]:
+        called = [(part, self._observed(part)) for part in _calls_in(response)]
+        given = REPEATED | {"by_hand"}
+        if is_as_asked and all(observed and observed.step and observed.source in given for _, observed in called):
             # Calls of one answer stand in the order in which they ended then.
             called.sort(key=lambda each: each[1].step if each[1] else 0)
         for part, observed in called:
@@ -403,6 +410,14 @@ def _is_taken_again(recorded: Step | None, call: ToolCall) -> bool:
     """Other loops than Pydantic AI's say nothing to a call that carries the output."""
     then = recorded.call if recorded else None
     return isinstance(then, ToolCall) and then.is_output and then.outcome == call.outcome == "success"
+
+
+def _calls_in(response: Payload | None) -> list[JsonObject]:
+    return [part for part in _parts(response and response.value) if part.get("part_kind") == "tool-call"]
+
+
+def _asked(part: JsonObject) -> tuple[str | None, bytes]:
+    return part.get("tool_name"), Payload.of(part.get("args") or {}).canonical
 
 
 def _parts(message: JsonValue) -> list[JsonObject]:
