@@ -2,18 +2,21 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import override_settings
+from pydantic_ai import ToolOutput
 
 from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.formats.native import encode_native
 from sessions_app.core.reports.run_report import as_json
+from sessions_app.core.run import ModelCall
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
@@ -22,8 +25,11 @@ from sessions_app.services.forks import request_fork
 from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of
 from tests.agents.forking import sources
+from tests.agents.own_agents import recorded_run
 from tests.agents.talking import example
 from tests.fake_provider import Answer, FakeProvider, Reply, calls, fake_provider, says
+from tests.recorder.scenarios import Play, Refund, call, native_output_retry, output_validator_retry, support_agent
+from tests.recorder.scenarios import says as answers
 from tests.tasks.incidents import make_project, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -135,6 +141,35 @@ def test_requests_that_went_out_are_counted_where_a_replay_was_cancelled(run):
 
     assert (asked.state, asked.live_calls) == ("cancelled", 1)
     assert (before.state, before.live_calls) == ("cancelled", None)
+
+
+def refusing_a_call() -> Play:
+    tool = ToolOutput(Refund)
+    bad, good = call("final_result", {"order_id": "x"}, "a"), call("final_result", {"order_id": "x", "amount": 1}, "b")
+    return Play(support_agent(answers(bad), answers(good), output_type=tool), "Refund?")
+
+
+@pytest.mark.parametrize("make", [refusing_a_call, native_output_retry, output_validator_retry])
+def test_an_output_that_was_refused_is_refused_again_for_a_live_model(project: Project, make: Callable[[], Play]):
+    """Control: a model that gives another one."""
+    recorded = recorded_run(make)
+    run = make_run(project, json.loads(encode_native(recorded)))
+    texts = [step.call.response.value["parts"][0] for step in recorded.steps if isinstance(step.call, ModelCall)]
+    given = [answer_again(part, number) for number, part in enumerate(texts)]
+
+    with live_model(lambda body: given[sum(each["role"] == "assistant" for each in body["messages"])]):
+        again = work(request_replay(run=run, mode="live", order={"samples": 1}))
+        given[1] = says("Something else, and long enough.")
+        other = work(request_replay(run=run, mode="live", order={"samples": 1}))
+
+    assert (again.verdict, again.live_calls) == ("reproduced", 2)
+    assert other.verdict == "diverged"
+
+
+def answer_again(part: Any, number: int) -> Answer:
+    if part["part_kind"] == "text":
+        return says(part["content"])
+    return calls(part["tool_name"], part["args"], call_id=f"call_live_{number}")
 
 
 def test_a_sample_that_failed_is_counted_apart(run):

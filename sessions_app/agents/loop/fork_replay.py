@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, ToolCallPart
+from pydantic_ai.exceptions import ToolRetryError
+from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RunUsage
@@ -18,7 +19,7 @@ from sessions_app.agents.loop.clock import PinnedClock
 from sessions_app.agents.loop.fork_stage import ForkStage
 from sessions_app.agents.loop.frozen_tools import RawArguments, said_in
 from sessions_app.agents.loop.library import load_messages, load_response
-from sessions_app.agents.loop.observer import Observer
+from sessions_app.agents.loop.observer import Observer, as_refused
 from sessions_app.agents.loop.reaching_stage import OtherPast, ReachingStage
 from sessions_app.agents.loop.rebuild import Start, rebuild_agent, recorded_start
 from sessions_app.agents.loop.recording_replay import (
@@ -33,7 +34,7 @@ from sessions_app.agents.loop.recording_replay import (
     unreadable,
 )
 from sessions_app.agents.loop.replay_model import ReplayModel
-from sessions_app.agents.loop.stage import Stage
+from sessions_app.agents.loop.stage import Stage, text_of
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.fork.answering import Answering, Elsewhere, LiveModelFailed
 from sessions_app.core.fork.conclude import conclude_fork
@@ -98,8 +99,25 @@ class ForkObserver(Observer):
         return said if isinstance(said, dict) else RawArguments(said)
 
     def _retry_as_recorded(self, output_context: Any) -> None:
-        if self._is_as_recorded:
+        """What the check of the recorded run refused, it refuses again, whoever gives it."""
+        call = getattr(output_context, "tool_call", None)
+        if self._is_as_recorded or (call is None and self._says_the_same):
             super()._retry_as_recorded(output_context)
+        elif call is not None:
+            self._refuse_alike(call)
+
+    def _refuse_alike(self, call: ToolCallPart) -> None:
+        refused = self._book.refused_alike(call.tool_name, Payload.of(call.args or {}).canonical)
+        if refused is not None:
+            told = ToolReturnPart(call.tool_name, "", call.tool_call_id, outcome="retried")
+            raise ToolRetryError(as_refused(told, refused))
+
+    @property
+    def _says_the_same(self) -> bool:
+        """Whether the newest answer has the words of the recorded one in its place."""
+        given = self._transcript.requests[-1].response if self._transcript.requests else None
+        then = self._model.newest.response
+        return given is not None and then is not None and text_of(given.value) == text_of(then.value)
 
     def _is_rewritten(self, planned: Any) -> bool:
         goes_on = self.has_past or self.fork.begins_with_calls or bool(self._transcript.requests)

@@ -202,7 +202,7 @@ class Observer(AbstractCapability[None]):
                 raise ToolRetryError(part)
             if isinstance(part, ToolReturnPart) and call is not None and self._refuses(part, call):
                 named = replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id, outcome="retried")
-                raise ToolRetryError(_as_refused(named, self._book.refused_output(call.tool_call_id)))
+                raise ToolRetryError(as_refused(named, self._book.refused_output(call.tool_call_id)))
 
     def _refuses(self, part: ToolReturnPart, call: ToolCallPart) -> bool:
         """An answer to a call that nobody made stands for this one, and differs from it. Spans tell of the outcome in
@@ -290,7 +290,7 @@ class _FirstSchemas:
         return self._objects[planned.agent]
 
 
-def _as_refused(told: ToolReturnPart, refused: RefusedOutput | None) -> ToolReturnPart:
+def as_refused(told: ToolReturnPart, refused: RefusedOutput | None) -> ToolReturnPart:
     """In the words of the recorded step. Spans tell of the retry there alone."""
     if refused is None:
         return told

@@ -112,9 +112,16 @@ class FixtureBook:
     def refused_output(self, call_id: str) -> RefusedOutput | None:
         """How the recorded step of this output was refused; None where it says nothing."""
         refused = self._refused.get(call_id) or []
-        call = refused.pop(0) if refused else None
-        words = None if call is None or call.result is None else _as_told(call.result.value)
-        return None if call is None or words is None else RefusedOutput(words=words, retry=call.retry)
+        return _refused(refused.pop(0)) if refused else None
+
+    def refused_alike(self, tool_name: str, arguments: bytes) -> RefusedOutput | None:
+        """How the recording refused the same output of another call; `arguments` are in their canonical spelling."""
+        for calls in self._refused.values():
+            for call in calls:
+                if call.tool_name == tool_name and call.arguments and call.arguments.canonical == arguments:
+                    calls.remove(call)
+                    return _refused(call)
+        return None
 
     def awaits_beside(self, fixture: Fixture) -> bool:
         """Whether answers to other calls of the same answer, which the loop heard, are still to be given."""
@@ -125,6 +132,11 @@ class FixtureBook:
     def left_over(self) -> list[Fixture]:
         """Answers and errors that were recorded and never asked for."""
         return [fixture for fixture in self._unused if fixture.has_ended]
+
+
+def _refused(call: ToolCall) -> RefusedOutput | None:
+    words = None if call.result is None else _as_told(call.result.value)
+    return None if words is None else RefusedOutput(words=words, retry=call.retry)
 
 
 def _as_told(words: JsonValue) -> JsonValue:
