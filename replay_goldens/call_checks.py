@@ -34,8 +34,8 @@ class AtMostCalls(Check):
         return f"at most {counted(self.n, 'call')} of {self.tool}" if self.n else f"{self.tool} is not called"
 
     def judge(self, trace: Trace) -> Seen:
-        seen = len(trace.calls_of(self.tool))
-        return at_most(trace, seen, self.n, f"{self.tool} was called {counted(seen, 'time')}")
+        seen = len(trace.chosen.calls_of(self.tool))
+        return at_most(trace.chosen, seen, self.n, f"{self.tool} was called {counted(seen, 'time')}")
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "tool": self.tool, "n": self.n}
@@ -58,10 +58,13 @@ class ToolOrder(Check):
         return f"tools are called in the order {', '.join(self.tools)}"
 
     def judge(self, trace: Trace) -> Seen:
-        names = iter(call.tool for call in trace.calls)
+        called = [call.tool for call in trace.chosen.calls]
+        names = iter(called)
         lacking = next((tool for tool in self.tools if tool not in names), None)
-        seen = "called: " + (short(", ".join(call.tool for call in trace.calls)) or "no tool")
-        return Seen(True, seen) if lacking is None else missing(trace, f"{lacking} is missing at its place; {seen}")
+        seen = "called: " + (short(", ".join(called)) or "no tool")
+        if lacking is None:
+            return Seen(True, seen)
+        return missing(trace.chosen, f"{lacking} is missing at its place; {seen}")
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "tools": list(self.tools)}
@@ -91,10 +94,12 @@ class Arguments(Check):
     def judge(self, trace: Trace) -> Seen:
         calls = trace.calls_of(self.tool)
         if not calls:
-            return missing(trace, f"{self.tool} was not called")
+            return missing(trace.chosen, f"{self.tool} was not called")
         other = next((call for call in calls if not _holds_at(call.arguments, self.path, self.comparison)), None)
-        told = other or calls[-1]
-        return Seen(other is None, f"step {told.step}: {self.tool} was called with {short(told.arguments)}")
+        unknown = next((call for call in calls if trace.is_of_another(call)), None)
+        told = other or unknown or calls[-1]
+        seen = f"step {told.step}: {self.tool} was called with {short(told.arguments)}"
+        return missing(trace.chosen, seen) if other is None and unknown else Seen(other is None, seen)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "tool": self.tool, "path": self.path, **self.comparison.to_json()}
@@ -121,7 +126,7 @@ class Result(Check):
     def judge(self, trace: Trace) -> Seen:
         calls = trace.calls_of(self.tool)
         if not calls:
-            return missing(trace, f"{self.tool} was not called")
+            return missing(trace.chosen, f"{self.tool} was not called")
         found = next((call for call in calls if self._fits(call)), None)
         told = found or calls[-1]
         seen = f"step {told.step}: {self.tool} answered {short(_answer(told))}"
@@ -154,12 +159,13 @@ class NoWrite(Check):
         return f"no tool that changes something is called{named}"
 
     def judge(self, trace: Trace) -> Seen:
-        write = next((call for call in trace.calls if call.is_write or call.tool in self.tools), None)
-        unknown = sorted({call.tool for call in trace.calls if call.is_write is None and not self.tools})
+        calls = trace.chosen.calls
+        write = next((call for call in calls if call.is_write or call.tool in self.tools), None)
+        unknown = sorted({call.tool for call in calls if call.is_write is None and not self.tools})
         if write is None and unknown:
             return Seen(None, f"not recorded whether these change something: {short(', '.join(unknown))}")
         found = f"step {write.step}: {write.tool} was called, which changes something" if write else None
-        return never(trace, found, "no tool was called that changes something")
+        return never(trace.chosen, found, "no tool was called that changes something")
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **({"tools": list(self.tools)} if self.tools else {})}

@@ -68,8 +68,9 @@ class EndsWithin(Check):
         return f"ends within {counted(self.n, 'step')}"
 
     def judge(self, trace: Trace) -> Seen:
-        verb = "ended after" if trace.has_ended else "made"
-        return at_most(trace, trace.steps, self.n, f"it {verb} {counted(trace.steps, 'step')}")
+        seen = trace.chosen
+        verb = "ended after" if seen.has_ended else "made"
+        return at_most(seen, seen.steps, self.n, f"it {verb} {counted(seen.steps, 'step')}")
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "n": self.n}
@@ -97,8 +98,9 @@ class CostBelow(Check):
     def judge(self, trace: Trace) -> Seen:
         if trace.cost_usd is None:
             return Seen(None, "what the model calls cost was not recorded")
-        seen = f"it cost ${trace.cost_usd:g}"
-        return never(trace, seen if trace.cost_usd >= self.usd else None, seen)
+        cost = trace.chosen.cost_usd or 0
+        seen = f"it cost ${cost:g}"
+        return never(trace.chosen, seen if cost >= self.usd else None, seen)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "usd": self.usd}

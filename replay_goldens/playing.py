@@ -14,7 +14,7 @@ from replay_goldens.records import Record, trace_of
 from replay_recorder.replaying.notes import AnotherRequest, checked
 from replay_recorder.replaying.observing import Replay, observe
 from replay_recorder.replaying.own_agent import load_agent
-from replay_recorder.replaying.recording import Recording, read_recording
+from replay_recorder.replaying.recording import Recording, main_steps, read_recording
 
 FILE = "goldens.json"
 AGENT_VARIABLE = "GOLDEN_AGENT"
@@ -96,11 +96,20 @@ def play(golden: ExportedGolden, *, agent: str | None = None) -> Played:
 
     Raises `ValueError` where no agent is named, and what `replay_recorder` raises where the agent cannot be run.
     """
-    scene, notes = read_recording(golden.recording).record, list[AnotherRequest]()
+    recording, notes = read_recording(golden.recording), list[AnotherRequest]()
     record = played_record(golden, agent=agent, notes=notes)
-    trace = trace_of(record, scene, tools=golden.tools, is_of_another_request=bool(notes))
+    first = _first_of_another(record, recording, notes)
+    trace = trace_of(record, recording.record, tools=golden.tools, first_of_another=first)
     error = (trace.error or "not recorded") if trace.has_failed else None
     return Played(judge(read_checks(golden.checks), trace), error)
+
+
+def _first_of_another(record: Record, recording: Recording, notes: Sequence[AnotherRequest]) -> int | None:
+    """The model step that was given the first answer to another request: answers are given in their order."""
+    if not notes:
+        return None
+    given = [answer.step for answer in recording.answers].index(notes[0].step)
+    return [index for index, step in main_steps(record) if step["kind"] == "model"][given]
 
 
 def played_record(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 from replay_goldens.states import StateBroken, state_after
@@ -15,6 +16,7 @@ from replay_goldens.trace import (
     changes_something,
     cost_of,
     given_arguments,
+    of_another_from,
 )
 from replay_goldens.values import as_text, parsed
 from replay_recorder.replaying.recording import main_steps, plain_value
@@ -23,14 +25,14 @@ Record = dict[str, Any]
 
 
 def trace_of(
-    record: Record, scene: Record, *, tools: Literal["frozen", "run"] = "run", is_of_another_request: bool = False
+    record: Record, scene: Record, *, tools: Literal["frozen", "run"] = "run", first_of_another: int | None = None
 ) -> Trace:
     """Of a record as `replay_recorder` writes it (docs/record-format.md), and of the one that was played again.
-    `tools` says whether the functions of the agent ran, `is_of_another_request` whether a recorded answer of the model
-    was given to a request that is not the recorded one."""
+    `tools` says whether the functions of the agent ran, `first_of_another` which model step was the first to be given a
+    recorded answer to another request."""
     said, is_stopped = _words(record.get("error")), _is_stopped(record, scene)
     status, error = ("cut_off", None) if is_stopped else (_status(record), said)
-    lacking = OF_ANOTHER_REQUEST if is_of_another_request else _function_not_run(record, tools)
+    lacking = OF_ANOTHER_REQUEST if first_of_another else _function_not_run(record, tools)
     unknown = lacking if status == "ok" else None
     output = None if unknown else plain_value(record.get("output"))
     return Trace(
@@ -49,7 +51,13 @@ def trace_of(
         tenant_id=record.get("tenant_id"),
         cost_usd=cost_of(step.get("response") for step in record.get("steps") or [] if step["kind"] == "model"),
         state_after=_states(record) if _has_states(record) else None,
+        until_another=_until(first_of_another, record, scene) if first_of_another else None,
     )
+
+
+def _until(step: int, record: Record, scene: Record) -> Trace:
+    known = {**record, "steps": record["steps"][: step - 1], "status": "cut_off", "output": None, "error": None}
+    return replace(trace_of(known, scene), why_not_ended=of_another_from(step))
 
 
 def _is_stopped(record: Record, scene: Record) -> bool:
@@ -71,10 +79,12 @@ def _status(record: Record) -> str:
 def _calls(record: Record) -> Iterator[ToolUse]:
     for index, step in enumerate(record.get("steps") or [], start=1):
         if step["kind"] == "tool" and not step.get("is_output"):
+            asked = parsed(plain_value(step.get("arguments")))
             yield ToolUse(
                 step=index,
                 tool=str(step.get("tool_name") or step.get("name")),
-                arguments=given_arguments(parsed(plain_value(step.get("arguments"))), step),
+                arguments=(given := given_arguments(asked, step)),
+                is_as_asked=given == asked,
                 result=parsed(plain_value(step.get("result"))),
                 returned=plain_value(step.get("returned")),
                 error=_words(step.get("error")),

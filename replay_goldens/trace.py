@@ -41,6 +41,11 @@ OF_ANOTHER_REQUEST = "the answer was recorded for another request, and what the 
 not what the agent comes to."""
 
 
+def of_another_from(step: int) -> str:
+    """Why what the model chose to do is not known from this step on."""
+    return f"from step {step} on, the model's answers were recorded for other requests"
+
+
 @dataclass(frozen=True)
 class ToolUse:
     """One call of a tool."""
@@ -62,6 +67,8 @@ class ToolUse:
     user_id: str | None = None
     """For whom it ran; None where the recording does not say what reached the tool."""
     tenant_id: str | None = None
+    is_as_asked: bool = True
+    """Whether `arguments` are what the model wrote."""
 
     @property
     def answers(self) -> Iterator[Json]:
@@ -112,9 +119,20 @@ class Trace:
     state_after: Callable[[int | None], Json] | None = None
     """The state behind a step, and at the end for None; raises `LookupError` with words where it is not known.
     None when no state was recorded."""
+    until_another: Trace | None = None
+    """The run up to the first answer of the model that was recorded for another request; None where there is none."""
 
     def calls_of(self, tool: str) -> list[ToolUse]:
         return [call for call in self.calls if call.tool == tool]
+
+    @property
+    def chosen(self) -> Trace:
+        """The run as far as what the model chose is known."""
+        return self.until_another or self
+
+    def is_of_another(self, call: ToolUse) -> bool:
+        """Whether an answer to another request asked for it in just these words."""
+        return call.is_as_asked and call not in self.chosen.calls
 
     @property
     def answers(self) -> Iterator[Json]:

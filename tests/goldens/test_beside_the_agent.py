@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from replay_goldens.playing import golden_of, play
-from replay_goldens.trace import OF_ANOTHER_REQUEST
+from replay_goldens.trace import OF_ANOTHER_REQUEST, of_another_from
 from replay_recorder.cli import main
 from replay_recorder.replaying import golden_command
 from replay_web.supervisor.home import PROJECT_ROOT
@@ -211,7 +211,7 @@ def test_git_is_asked_once_for_all_goldens(client, monkeypatch):
     monkeypatch.setattr(golden_command, "commit_facts", lambda: next(commits_of_today))
     monkeypatch.setattr(subprocess, "run", lambda command, **options: pytest.fail(f"started {command}"))
     keep(client, "cancel_bug")
-    keep(client, "cancel_bug", checks=[{"kind": "ends_within", "n": 9}])
+    keep(client, "cancel_bug", checks=[{"kind": "arguments", "tool": "cancel_order", "path": "", "contains": "5521"}])
 
     assert run("--agent", f"{AGENTS}:order_desk_repaired") == 0
     found = [replay.produced_run.commit for replay in Replay.objects.select_related("produced_run")]
@@ -255,10 +255,22 @@ def test_an_exported_golden_fails_on_the_bad_agent_and_passes_on_the_repaired_on
         assert "FAIL an answer of cancel_order contains “not eligible”" in failed.stdout
 
 
+OF_CHOICE = [
+    {"kind": "ends_within", "n": 5},
+    {"kind": "at_most_calls", "tool": "cancel_order", "n": 1},
+    {"kind": "tool_order", "tools": ["lookup_order", "cancel_order"]},
+]
+UNKNOWN = [
+    OF_ANOTHER_REQUEST,
+    f"it made 4 steps so far; {of_another_from(5)}",
+    f"cancel_order was called 1 time so far; {of_another_from(5)}",
+]
+
+
 def test_an_answer_that_was_recorded_for_another_request_is_not_judged(client, capsys, tmp_path):
-    """The repaired tool says something else, and what the model says to that is not known. Control: the agent of then
-    makes the very requests that the answers were recorded for."""
-    golden = keep(client, "cancel_bug", checks=[{"kind": "output", "contains": "cancelled"}])
+    """The repaired tool says something else, and what the model says and does then is not known. Control: the agent of
+    then makes the very requests that the answers were recorded for."""
+    golden = keep(client, "cancel_bug", checks=[{"kind": "output", "contains": "cancelled"}, *OF_CHOICE])
     exported(client, golden, tmp_path)
     recorded, repaired = f"{AGENTS}:order_desk", f"{AGENTS}:order_desk_repaired"
 
@@ -272,6 +284,8 @@ def test_an_answer_that_was_recorded_for_another_request_is_not_judged(client, c
     tested = run_pytest(tmp_path, repaired)
     assert tested.returncode == 1, tested.stdout + tested.stderr
     assert f"?    the answer contains “cancelled”: {OF_ANOTHER_REQUEST}" in tested.stdout
+    assert f"?    ends within 5 steps: it made 4 steps so far; {of_another_from(5)}" in tested.stdout
+    assert [check["seen"] for check in row["checks"] if check["passed"] is None] == UNKNOWN
 
     assert run("--golden", golden["golden_id"], "--agent", recorded) == 0
     assert run_pytest(tmp_path, recorded).returncode == 0

@@ -10,6 +10,7 @@ from agents import function_tool
 
 from replay_goldens import records
 from replay_goldens.checks import all_passed, judge, read_checks
+from replay_goldens.trace import of_another_from
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.goldens.traces import missing_tools, trace_of
 from tests.builders import make_record
@@ -83,32 +84,85 @@ def test_a_replay_without_the_answer_of_a_function_is_not_judged_by_it(origin, e
 ANSWERED = [{"kind": "model", "response": {"parts": []}}] * 2
 OLD = "recorded_for_another_request"
 SOURCES = [
-    ((OLD, OLD), None),
-    (("recorded", OLD), None),
-    ((OLD, "own_code"), None),
-    (("recorded", "own_code"), True),
-    (("recorded", "recorded"), True),
-    ((OLD, "by_hand"), True),
+    ((OLD, OLD), None, None),
+    (("recorded", OLD), None, None),
+    ((OLD, "own_code"), None, None),
+    (("recorded", "own_code"), True, True),
+    (("recorded", "recorded"), True, True),
+    ((OLD, "by_hand"), True, None),
 ]
 
 
-@pytest.mark.parametrize(("sources", "expected"), SOURCES)
-def test_an_answer_that_rests_on_answers_to_other_requests_is_not_judged(sources, expected):
+@pytest.mark.parametrize(("sources", "expected", "is_short"), SOURCES)
+def test_an_answer_that_rests_on_answers_to_other_requests_is_not_judged(sources, expected, is_short):
     """On the server. Control: of a fork, an answer that a person wrote, which says so itself."""
     steps = [{**step, "source": source} for step, source in zip(ANSWERED, sources, strict=True)]
     record = make_record("r", steps=steps, output=42, status="ok", user_id="u_1", origin="replay")
     trace = trace_of(parse_native(json.dumps(record).encode()))
 
     assert [each.seen.passed for each in judge(read_checks(OF_THE_ANSWER), trace)] == [expected, expected]
-    assert all_passed(judge(read_checks([{"kind": "ends_within", "n": 2}]), trace)) is True
+    assert all_passed(judge(read_checks([{"kind": "ends_within", "n": 2}]), trace)) is is_short
 
 
-@pytest.mark.parametrize(("is_of_another", "expected"), [(True, None), (False, True)])
-def test_an_answer_to_another_request_is_not_judged_in_an_exported_golden(is_of_another, expected):
+@pytest.mark.parametrize(("first", "expected"), [(2, None), (None, True)])
+def test_an_answer_to_another_request_is_not_judged_in_an_exported_golden(first, expected):
     record = {"run_id": "r", "steps": ANSWERED, "output": 42, "status": "ok", "user_id": "u_1"}
-    trace = records.trace_of(record, {}, is_of_another_request=is_of_another)
+    trace = records.trace_of(record, {}, first_of_another=first)
 
     assert [each.seen.passed for each in judge(read_checks(OF_THE_ANSWER), trace)] == [expected, expected]
+
+
+def _called(tool: str, kind: str, **more: Any) -> dict[str, Any]:
+    arguments, result = {"id": tool}, {"of": tool}
+    return {"kind": "tool", "tool_name": tool, "arguments": arguments, "result": result, "tool_kind": kind, **more}
+
+
+COSTS = {"kind": "model", "response": {"parts": [], "usage": {"cost": 0.2}}}
+DONE = [COSTS, _called("find", "read"), COSTS, _called("pay", "write", ran_with={"id": "own"}), COSTS]
+OF_CHOICES: list[tuple[dict[str, Any], list[bool | None]]] = [
+    ({"kind": "at_most_calls", "tool": "pay", "n": 1}, [True, None, None]),
+    ({"kind": "at_most_calls", "tool": "find", "n": 0}, [False, False, None]),
+    ({"kind": "tool_order", "tools": ["find", "pay"]}, [True, None, None]),
+    ({"kind": "tool_order", "tools": ["find"]}, [True, True, None]),
+    ({"kind": "tool_order", "tools": ["pay", "find"]}, [False, None, None]),
+    ({"kind": "ends_within", "n": 5}, [True, None, None]),
+    ({"kind": "ends_within", "n": 1}, [False, False, None]),
+    ({"kind": "no_write"}, [False, None, None]),
+    ({"kind": "no_write", "tools": ["find"]}, [False, False, None]),
+    ({"kind": "cost_below", "usd": 1}, [True, None, None]),
+    ({"kind": "cost_below", "usd": 0.1}, [False, False, None]),
+    ({"kind": "arguments", "tool": "find", "path": "/id", "equals": "find"}, [True, True, None]),
+    ({"kind": "arguments", "tool": "find", "path": "/id", "equals": "none"}, [False, False, False]),
+    ({"kind": "arguments", "tool": "pay", "path": "/id", "equals": "own"}, [True, True, True]),
+    ({"kind": "arguments", "tool": "gone", "path": "/id", "equals": "own"}, [False, None, None]),
+    ({"kind": "result", "tool": "pay", "path": "/of", "equals": "pay"}, [True, True, True]),
+    ({"kind": "result", "tool": "pay", "path": "/of", "equals": "none"}, [False, False, False]),
+    ({"kind": "result", "tool": "gone", "equals": "none"}, [False, None, None]),
+]
+
+
+@pytest.mark.parametrize("reader", ["server", "exported"])
+@pytest.mark.parametrize(("check", "expected"), OF_CHOICES)
+def test_calls_that_an_answer_to_another_request_asks_for_are_not_judged(check, expected, reader):
+    """In order: no answer is of another request, the second is the first such, each is. What tools were given by code,
+    what they answered and which calls stand before are judged as ever."""
+    found = []
+    for first in (None, 3, 1):
+        steps = [
+            {**step, **({"source": OLD} if first and place >= first else {})} for place, step in enumerate(DONE, 1)
+        ]
+        record = make_record("r", *steps, output=42, status="ok", origin="replay")
+        trace = (
+            trace_of(parse_native(json.dumps(record).encode()))
+            if reader == "server"
+            else records.trace_of(record, {}, first_of_another=first)
+        )
+        found.append(judge(read_checks([check]), trace)[0].seen)
+
+    assert [seen.passed for seen in found] == expected
+    assert all(
+        of_another_from(at) in seen.words for at, seen in zip((3, 1), found[1:], strict=True) if seen.passed is None
+    )
 
 
 @pytest.mark.parametrize("reader", READERS)

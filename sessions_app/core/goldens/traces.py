@@ -6,7 +6,15 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from replay_goldens.trace import OF_ANOTHER_REQUEST, ToolUse, Trace, changes_something, cost_of, given_arguments
+from replay_goldens.trace import (
+    OF_ANOTHER_REQUEST,
+    ToolUse,
+    Trace,
+    changes_something,
+    cost_of,
+    given_arguments,
+    of_another_from,
+)
 from sessions_app.core.fork.expected_words import unproven_source
 from sessions_app.core.judge.reading import argument_key, own_tools
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -40,7 +48,16 @@ def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the ru
         tenant_id=run.tenant_id,
         cost_usd=cost_of(call.response.value if call.response else None for _, call in run.model_calls),
         state_after=None if lack_of_states(run) else _states(run),
+        until_another=_until_another(run, scene),
     )
+
+
+def _until_another(run: Run, scene: Run | None) -> Trace | None:
+    first = next((step.index for step, _ in run.model_calls if step.source == _OLD), None)
+    if first is None:
+        return None
+    known = replace(run, steps=run.steps[: first - 1], status="cut_off", output=None, error=None)
+    return trace_of(known, scene=scene, why_not_ended=of_another_from(first))
 
 
 def _why_answer_unknown(run: Run) -> str | None:
@@ -88,10 +105,12 @@ def _is_unknown(call: ToolCall) -> bool:
 
 
 def _use(step: Step, call: ToolCall, heard: JsonObject) -> ToolUse:
+    asked = _parsed(call.arguments)
     return ToolUse(
         step=step.index,
         tool=call.tool_name,
-        arguments=given_arguments(_parsed(call.arguments), {**heard, **step.extra}),
+        arguments=given_arguments(asked, {**heard, **step.extra}),
+        is_as_asked=given_arguments(asked, step.extra) == asked,
         result=_parsed(call.result),
         returned=step.extra.get("returned"),
         error=_words(step.error),
