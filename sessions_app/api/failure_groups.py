@@ -31,7 +31,8 @@ class FailureGroupBody(Answer):
     representative: str = Field(description="Newest run that can be replayed; where none can, the newest one.")
     attempts: list[dict[str, Any]] = Field(
         description="The newest replay of it with each agent: agent, replay_id, run_id and outcome, which is fixed, "
-        "still_fails, fails_otherwise, could_not_run, not_known, or null while open."
+        "still_fails, fails_otherwise, could_not_run, not_judged, not_known, or null while open. `why` says why it is "
+        "not_judged."
     )
 
 
@@ -89,4 +90,5 @@ def _attempt(attempt: Attempt) -> JsonObject:
         "replay_id": attempt.replay.replay_id,
         "run_id": made.run_id if made else None,
         "outcome": attempt.outcome,
+        "why": attempt.why,
     }

@@ -11,7 +11,7 @@ from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.judge.anomalies.failed.failures import failed_steps
 from sessions_app.core.run import ErrorInfo, OtherCall, Run, ToolCall, counted_steps
 
-FailureOutcome = Literal["fixed", "still_fails", "fails_otherwise", "could_not_run", "not_known"]
+FailureOutcome = Literal["fixed", "still_fails", "fails_otherwise", "could_not_run", "not_judged", "not_known"]
 LENGTH = 10
 """Hexadecimal digits of a fingerprint: few enough to be typed."""
 _LONGEST = 160
@@ -126,8 +126,13 @@ def _alike(text: str) -> str:
     return _OF_ONE_RUN.sub("…", text[: 2 * _LONGEST])[:_LONGEST]
 
 
-def outcome_of(signs: Sequence[str], *, now: Sequence[str], status: str) -> FailureOutcome:
-    """What became of a failure in a run that was made since: `now` are the signs of that one."""
+def outcome_of(
+    signs: Sequence[str], *, now: Sequence[str], status: str, is_of_another_request: bool = False
+) -> FailureOutcome:
+    """What became of a failure in a run that was made since: `now` are the signs of that one. An answer that rests on
+    recorded answers to other requests says nothing of it; an error that ended the run all the same, code raised."""
+    if status == "ok" and is_of_another_request:
+        return "not_judged"
     if set(signs) & set(now):
         return "still_fails"
     if now:

@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import Least
 
+from replay_goldens.trace import OF_ANOTHER_REQUEST
 from sessions_app.core.failures import FailureOutcome, headline, outcome_of, signs_of, without_values
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.search.query import Query
@@ -86,6 +87,11 @@ class Attempt:
     replay: Replay
     outcome: FailureOutcome | None
     """None while it is open."""
+
+    @property
+    def why(self) -> str | None:
+        """Why nothing is known of a run that came to its end."""
+        return OF_ANOTHER_REQUEST if self.outcome == "not_judged" else None
 
 
 ORDERS = {"count": ("-count", "-newest"), "today": ("-today", "-last_at"), "last": ("-last_at", "-newest")}
@@ -196,4 +202,5 @@ def _outcome(replay: Replay, signs: tuple[str, ...]) -> FailureOutcome | None:
     made = replay.produced_run
     if made is None or replay.state != ReplayState.DONE:
         return "could_not_run"
-    return outcome_of(signs, now=signs_in(made), status=made.status)
+    is_of_another = "recorded_for_another_request" in replay.facts.get("sources", {})
+    return outcome_of(signs, now=signs_in(made), status=made.status, is_of_another_request=is_of_another)

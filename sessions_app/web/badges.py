@@ -137,6 +137,7 @@ FAILURE_OUTCOMES = {
     "still_fails": State(word="still fails", icon="x", css="error"),
     "fails_otherwise": State(word="fails differently", icon="x", css="error"),
     "could_not_run": State(word="could not run", icon="minus", css="stopped"),
+    "not_judged": State(word="not judged", icon="circle-dashed", css="unknown"),
     "not_known": State(word="no result", icon="circle-dashed", css="unknown"),
 }
 

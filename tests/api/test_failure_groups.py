@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from replay_goldens.trace import OF_ANOTHER_REQUEST
 from sessions_app.models import Replay, Run
 from tests.builders import make_record, make_tool_step, post_run, project_client
 
@@ -44,12 +45,13 @@ def replay(client, **body):
     return client.post("/api/v1/failure-groups/replays", json.dumps(body), content_type="application/json")
 
 
-def end(run_id, client, **fields):
+def end(run_id, client, sources=(), **fields):
     """What a worker leaves behind."""
     post_run(client, run_of(run_id, origin="replay", **fields))
     queued = Replay.objects.filter(state="queued").earliest("pk")
     produced = Run.objects.get(run_id=run_id)
-    Replay.objects.filter(pk=queued.pk).update(state="done", verdict="diverged", produced_run=produced)
+    facts = {"sources": dict.fromkeys(sources, 1)}
+    Replay.objects.filter(pk=queued.pk).update(state="done", verdict="diverged", produced_run=produced, facts=facts)
 
 
 def outcomes(client):
@@ -79,6 +81,19 @@ def test_representatives_are_replayed_and_shown_as_fixed_or_not(shop):
         "later": {"new": "fixed", "old": "still_fails"},
         "refused": {"new": "fails_otherwise", "old": "could_not_run"},
     }
+
+
+def test_a_run_that_rests_on_answers_to_other_requests_is_neither_fixed_nor_not(shop):
+    """Control: the same end on answers to the recorded requests. An error that ended it, code raised."""
+    replay(shop, agents=["new", "old"])
+    end("answered", shop, sources=["recorded", "recorded_for_another_request"], output="Found.")
+    end("asked again", shop, sources=["recorded", "own_code"], output="Found.")
+    end("broken", shop, sources=["recorded_for_another_request"], status="error", error=LATE)
+
+    later, refused = ({each["agent"]: each for each in group["attempts"]} for group in groups(shop))
+    assert [later["new"]["outcome"], later["old"]["outcome"]] == ["not_judged", "fixed"]
+    assert [later["new"]["why"], later["old"]["why"]] == [OF_ANOTHER_REQUEST, None]
+    assert refused["new"]["outcome"] == "fails_otherwise"
 
 
 def test_the_newest_attempt_counts(shop):

@@ -77,17 +77,20 @@ def test_an_error_that_ended_a_run_is_named_once():
 
 
 @pytest.mark.parametrize(
-    ("now", "status", "outcome"),
+    ("now", "status", "outcome", "of_another"),
     [
-        ((), "ok", "fixed"),
-        ((), "cut_off", "not_known"),
-        (("b",), "ok", "still_fails"),
-        (("b", "c"), "error", "still_fails"),
-        (("c",), "error", "fails_otherwise"),
+        ((), "ok", "fixed", "not_judged"),
+        ((), "cut_off", "not_known", "not_known"),
+        (("b",), "ok", "still_fails", "not_judged"),
+        (("c",), "ok", "fails_otherwise", "not_judged"),
+        (("b", "c"), "error", "still_fails", "still_fails"),
+        (("c",), "error", "fails_otherwise", "fails_otherwise"),
     ],
 )
-def test_one_sign_that_stays_is_no_fix(now, status, outcome):
-    assert outcome_of(("a", "b"), now=now, status=status) == outcome
+def test_one_sign_that_stays_is_no_fix_and_an_answer_to_another_request_says_nothing(now, status, outcome, of_another):
+    found = [outcome_of(("a", "b"), now=now, status=status, is_of_another_request=each) for each in (False, True)]
+
+    assert found == [outcome, of_another]
 
 
 def group(*steps: dict[str, Any], message: str | None = None, status: str = "error", agent: str = "desk") -> str | None:

@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from replay_goldens.trace import OF_ANOTHER_REQUEST
 from sessions_app.models import Replay
 from tests.web.making import HOSTILE, client_of, make_user
 from tests.web.records import load_record, model_step
@@ -40,6 +41,9 @@ def test_a_group_is_replayed_by_ticks_and_its_outcome_shown(bob, failed, shop):
     Replay.objects.update(state="done", verdict="diverged", produced_run=made)
     page = bob.get(PAGE).content.decode()
     assert ("fixed" in page, "hx-get" in page.partition('id="failure-groups"')[2].partition(">")[0]) == (True, False)
+    Replay.objects.update(facts={"sources": {"recorded_for_another_request": 1}})
+    page = bob.get(PAGE).content.decode()
+    assert ("fixed" in page, f'title="{OF_ANOTHER_REQUEST}"' in page, "not judged" in page) == (False, True, True)
 
 
 def test_what_cannot_be_asked_for_is_said(bob, failed):
