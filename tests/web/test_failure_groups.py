@@ -40,10 +40,10 @@ def test_a_group_is_replayed_by_ticks_and_its_outcome_shown(bob, failed, shop):
     made = load_record(shop, run_id="now", session_id="chat", output="Found.", origin="replay")
     Replay.objects.update(state="done", verdict="diverged", produced_run=made)
     page = bob.get(PAGE).content.decode()
-    assert ("fixed" in page, "hx-get" in page.partition('id="failure-groups"')[2].partition(">")[0]) == (True, False)
+    assert (">fixed<" in page, "hx-get" in page.partition('id="failure-groups"')[2].partition(">")[0]) == (True, False)
     Replay.objects.update(facts={"sources": {"recorded_for_another_request": 1}})
     page = bob.get(PAGE).content.decode()
-    assert ("fixed" in page, f'title="{OF_ANOTHER_REQUEST}"' in page, "not judged" in page) == (False, True, True)
+    assert (">fixed<" in page, f'title="{OF_ANOTHER_REQUEST}"' in page, "not judged" in page) == (False, True, True)
 
 
 def test_what_cannot_be_asked_for_is_said(bob, failed):
