@@ -374,6 +374,40 @@ def test_turns_that_begin_anew_branch_or_belong_to_another_agent_are_held_agains
     assert found_in(first, second, alike, branch, merged, other) == []
 
 
+GRAPH = [{"name": name, "framework": "langgraph"} for name in ("shop", "clerk")]
+
+
+@pytest.mark.parametrize(
+    ("handed", "path"),
+    [
+        (FIRST, None),
+        ([*FIRST[:3], says("[shop] It was sent.")], None),
+        ([asks("You are the clerk."), *FIRST], None),
+        (FIRST[3:], None),
+        ([FIRST[0], FIRST[3]], None),
+        ([*FIRST[:3], says("It was lost.")], "messages[3].parts[0].content"),
+        ([FIRST[0], calls(id=7), *FIRST[2:]], "messages[1].parts[0].args.id"),
+        ([asks("Where is ORD-7?"), *FIRST[1:]], "messages[0].parts[0].content"),
+        ([*FIRST, says("More")], "messages[4]"),
+        ([asks("You are the clerk."), *FIRST[:3], says("It was lost.")], "messages[4].parts[0].content"),
+    ],
+)
+def test_agents_that_speak_in_turn_in_a_thread_of_a_graph_go_on_from_each_other(handed, path):
+    """Code may tell a turn in more words for another agent, put a prompt in front of it, or leave some of it out."""
+    found = found_in(turn(1, [], *FIRST, agent=GRAPH[0]), turn(2, handed, *SECOND, agent=GRAPH[1]))
+
+    assert [each[:3] for each in found] == ([] if path is None else [("run_2", 1, path)])
+
+
+def test_agents_of_one_thread_that_keep_histories_of_their_own_are_held_against_themselves():
+    shop, clerk = turn(1, [], *FIRST, agent=GRAPH[0]), turn(2, [], FIRST[0], says("Ask the shop."), agent=GRAPH[1])
+    again = turn(3, [FIRST[0], says("Ask the shop.")], *SECOND, agent=GRAPH[1])
+    forged = turn(3, [FIRST[0], says("Ask nobody.")], *SECOND, agent=GRAPH[1])
+
+    assert found_in(shop, clerk, again) == []
+    assert found_in(shop, clerk, forged) == [("run_3", 1, "messages[1].parts[0].content", "run_2", 1)]
+
+
 def test_messages_that_were_changed_after_they_were_recorded_are_held_against_nothing():
     first, second, _ = session()
     second["prior"][3] = says("It was lost.")

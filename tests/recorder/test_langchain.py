@@ -19,6 +19,7 @@ from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ModelCall, Retrieval, Run, ToolCall
+from sessions_app.core.sessions.contradictions import find_contradictions
 from tests.agents.forking import forked, sources
 from tests.fake_provider import busy, fake_provider, in_turn, of_json, says
 from tests.recorder import graphs
@@ -220,6 +221,29 @@ def test_the_next_turn_of_a_thread_begins_where_the_last_one_ended():
     assert (value(second.input), second.prior is not None and second.prior.length) == ("Thank you.", 4)
     assert_reproduced(first)
     assert_reproduced(second)
+
+
+def test_two_agents_that_speak_in_turn_go_on_from_each_other():
+    """Each is held against the turn before it, whoever spoke there. Control: the thread as it was recorded."""
+    from langchain.agents import create_agent
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    def in_turn_with_a_clerk(url: str) -> None:
+        kept, thread = InMemorySaver(), {"configurable": {"thread_id": "t_302"}}
+        clerk = create_agent(graphs.model_at(url), name="clerk", checkpointer=kept)
+        for agent, words in zip([graphs.shop(url, checkpointer=kept), clerk] * 2, "1234", strict=True):
+            agent.invoke(graphs.asked(f"Question {words}?"), thread)
+
+    runs = recorded(ASKS, *(says(f"Answer {each}.") for each in "1234"), work=in_turn_with_a_clerk)
+
+    assert [run.agent.name for run in runs] == ["shop", "clerk", "shop", "clerk"]
+    assert find_contradictions(runs) == []
+    for place, (message, before) in enumerate([(3, 0), (5, 1), (7, 2)], start=1):
+        record = json.loads(encode_native(runs[place]))
+        record["prior"][message]["parts"][0]["content"] = "It was lost."
+        [found] = find_contradictions([*runs[:place], parse_native(json.dumps(record).encode())])
+        path = f"messages[{message}].parts[0].content"
+        assert (found.run_id, found.path, found.other_run_id) == (runs[place].run_id, path, runs[before].run_id)
 
 
 def test_an_agent_that_a_tool_asks_is_a_run_inside():

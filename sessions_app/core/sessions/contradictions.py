@@ -23,6 +23,7 @@ from sessions_app.core.sessions.handed_on import (
     SessionParts,
     ToldOtherwise,
     TurnEnd,
+    is_retold,
     prompted_otherwise,
     told_otherwise,
 )
@@ -84,6 +85,8 @@ class _Turn:
     agent: str | None
     agents: frozenset[str | None]
     """It and the one that it handed over to last."""
+    is_of_graph: bool
+    """The turns of a thread go on from each other there, whoever speaks."""
     prior: Sequence[SaidPart]
     end: TurnEnd
     held: Counter[str]
@@ -141,6 +144,7 @@ def _read(run: Run, reader: HistoryReader) -> _Turn:
         run_id=run.run_id,
         agent=run.agent.name,
         agents=frozenset({run.agent.name, _last_agent(run)}),
+        is_of_graph=run.agent.framework in GRAPHS,
         prior=prior,
         end=turn_end,
         held=held,
@@ -234,8 +238,10 @@ def _of_pasts(turns: Sequence[_Turn]) -> Iterator[Contradiction]:
 
 
 def _other_past(turn: _Turn, before: _Turn, session: _SessionSoFar) -> ToldOtherwise | None:
-    found = told_otherwise(turn.prior, before.end, partial(session.parts_for, turn))
-    return found or prompted_otherwise(turn.prior_prompts, before.end_prompts)
+    others = told_otherwise(turn.prior, before.end, partial(session.parts_for, turn))
+    if turn.agent not in before.agents:
+        return next((found for found in others if not is_retold(found, before.end)), None)
+    return next(others, None) or prompted_otherwise(turn.prior_prompts, before.end_prompts)
 
 
 def _contradiction(turn: _Turn, path: str, other: _Turn | None, other_step: int | None) -> Contradiction:
@@ -248,11 +254,12 @@ _AT_THE_END = ("output", "error")
 
 
 def _turn_before(turn: _Turn, earlier: Sequence[_Turn]) -> _Turn | None:
-    """Of the same agent the one that shares most with what the turn was handed, the newest of those. What it shares
-    with several turns because each began with it, such as examples, was handed on by none of them."""
+    """The one that shares most with what the turn was handed, the newest of those, of the same agent if it can be. What
+    it shares with several turns because each began with it, such as examples, was handed on by none of them."""
     own = {part.key for part in turn.prior}
     most, found = 0, None
-    for each in reversed([each for each in earlier if turn.agent in each.agents]):
+    of_graph = [each for each in earlier if turn.is_of_graph and each.is_of_graph and turn.agent not in each.agents]
+    for each in reversed([*of_graph, *(each for each in earlier if turn.agent in each.agents)]):
         shared = len(own & each.held.keys())
         if shared > most and not own.isdisjoint(each.added):
             most, found = shared, each

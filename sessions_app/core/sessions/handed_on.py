@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -137,13 +137,20 @@ class TurnEnd:
 
 def told_otherwise(
     prior: Sequence[SaidPart], end: TurnEnd, said: Callable[[], SessionParts | None]
-) -> ToldOtherwise | None:
-    """The first; None where they have nothing in common. `said` gives None where not all runs were recorded whole."""
+) -> Iterator[ToldOtherwise]:
+    """None where they have nothing in common. `said` gives None where not all runs were recorded whole."""
     for block in _blocks(prior, end.parts):
         found = _other_part(block, end) if block.is_alike else _added_part(block, prior, end, said())
         if found is not None:
-            return found
-    return None
+            yield found
+
+
+def is_retold(found: ToldOtherwise, end: TurnEnd) -> bool:
+    """Whether it may be what code makes of a turn for another agent: a prompt of its own, or the same in more words."""
+    if found.before is None and found.now.kind == "user-prompt":
+        return True
+    now = _content(found.now.form)
+    return any(part.kind in _TEXTS and _content(part.form) in now for part in end.parts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
