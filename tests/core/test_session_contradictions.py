@@ -180,6 +180,24 @@ def test_code_may_answer_behind_the_model_in_each_turn():
     ]
 
 
+@pytest.mark.parametrize(
+    ("behind", "place"),
+    [
+        ([says("Anything else?")], None),
+        ([says("Anything else?"), asks("Hello?")], None),
+        ([says("It was lost."), says("Anything else?")], "messages[4]"),
+        ([asks("Lose it."), says("Anything else?")], "messages[4]"),
+        ([calls("c9", id=9), gives("lost", "c9"), says("Anything else?")], "messages[4]"),
+        ([beside(says("Anything else?"), "text", first=True)], "messages[4].parts[0]"),
+        ([says("Anything else?"), says("It was lost.")], "messages[5]"),
+    ],
+)
+def test_what_stands_in_front_of_an_answer_that_code_made_was_said_by_no_run(behind, place):
+    found = found_in(turn(1, [], *FIRST, output="Anything else?"), turn(2, [*FIRST, *behind], *SECOND))
+
+    assert [each[:3] for each in found] == ([] if place is None else [("run_2", 1, place)])
+
+
 def test_what_an_agent_was_not_handed_over_is_handed_to_the_next_turn():
     agent = {"name": "shop", "framework": "openai-agents"}
     first = turn(1, [], *FIRST[:2], *FIRST[2:], agent=agent, last_agent="clerk")

@@ -53,6 +53,9 @@ class SaidPart:
     def path(self) -> str:
         return f"messages[{self.message}].parts[{self.number}]"
 
+    def is_before(self, other: SaidPart | None) -> bool:
+        return other is not None and (self.message, self.number) < (other.message, other.number)
+
     def without(self, name: str) -> SaidPart:
         form = {each: said for each, said in self.form.items() if each != name}
         return replace(self, form=form, key=_key(form))
@@ -211,20 +214,15 @@ def _added_part(
     if said is None or block.is_summary(said.left_out):
         return None
     handed, held = (Counter(part.key for part in parts) for parts in (prior, end.parts))
+    made = next((part for part in block.new if block.at_end and part.key == end.answer), None)
     added = [
         part
-        for part in _behind_answer(block, end)
-        if _is_unsaid(part, handed, said.counts) or held[part.key] == 1 == handed[part.key]
+        for part in block.new
+        if part is not made and (_is_unsaid(part, handed, said.counts) or held[part.key] == 1 == handed[part.key])
     ]
-    if block.at_end and not any(part.kind in _OF_MODELS for part in added):
+    if block.at_end and not any(part.kind in _OF_MODELS or part.is_before(made) for part in added):
         return None
-    return _as_added(added[0], block, prior, held) if added else None
-
-
-def _behind_answer(block: _Block, end: TurnEnd) -> Sequence[SaidPart]:
-    """Code that made an answer of its own may have put more in front of it."""
-    made = [number for number, part in enumerate(block.new, start=1) if part.key == end.answer]
-    return block.new[made[0] :] if made and block.at_end else block.new
+    return _as_added(added, block, prior, held) if added else None
 
 
 def _is_unsaid(part: SaidPart, handed: Counter[str], said: Counter[str]) -> bool:
@@ -234,8 +232,9 @@ def _is_unsaid(part: SaidPart, handed: Counter[str], said: Counter[str]) -> bool
     return part.kind == "user-prompt" and part.key not in said
 
 
-def _as_added(now: SaidPart, block: _Block, prior: Sequence[SaidPart], held: Counter[str]) -> ToldOtherwise:
-    is_whole = all(part in block.new for part in prior if part.message == now.message)
+def _as_added(added: Sequence[SaidPart], block: _Block, prior: Sequence[SaidPart], held: Counter[str]) -> ToldOtherwise:
+    now = added[0]
+    is_whole = all(part in added for part in prior if part.message == now.message)
     path = f"messages[{now.message}]" if is_whole else now.path
     return ToldOtherwise(now=now, before=block.next_old if now.key in held else None, path=path)
 
