@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +19,7 @@ from pydantic_ai.usage import UsageLimits
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.verdict import Verdict, judge
 from tests.recorder.playing import recorded
-from tests.recorder.replaying import assert_promise_kept
+from tests.recorder.replaying import assert_promise_kept, replayed
 from tests.recorder.scenarios import (
     Play,
     Refund,
@@ -101,6 +102,35 @@ def test_a_call_beside_one_that_refused_while_it_ran_was_made_and_its_answer_is_
     del answered[-1]["result"], answered[-1]["outcome"]
 
     assert judged(record)[1] == ["tool_answer_missing"]
+
+
+BAD, GOOD = '{"order_id":"x"}', '{"order_id":"x","amount":1}'
+
+
+@pytest.mark.parametrize("output", [NativeOutput(Refund), PromptedOutput(Refund), Refund])
+def test_why_an_answer_was_refused_is_not_known_without_the_request_behind_it(output: Any):
+    """Control: the record itself, and one in which the request in front of the refused answer is missing alone."""
+    record = record_of(play(says(LOOK), says(BAD), says(GOOD), output_type=output))
+    assert judged(record)[0].verdict == "replayable"
+    in_front, behind = copy.deepcopy(record), copy.deepcopy(record)
+    del in_front["steps"][0]["request"], behind["steps"][3]["request"]
+
+    verdict, codes = judged(behind)
+
+    assert (verdict.step, codes) == (3, ["model_request_missing"])
+    assert "step 4 (scripted-1) has no recorded request" in verdict.words
+    result, _ = replayed(json.dumps(in_front).encode())
+    assert (result.verdict, judge(parse_native(json.dumps(in_front).encode())).verdict) == ("reproduced", "replayable")
+
+
+@pytest.mark.parametrize("output", [NativeOutput(Refund), Refund])
+def test_an_answer_that_can_be_no_output_needs_no_request_behind_it(output: Any):
+    record = record_of(play(says(LOOK), says("Five."), says(GOOD), output_type=output))
+    del record["steps"][3]["request"]
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert (result.verdict, judge(parse_native(json.dumps(record).encode())).verdict) == ("reproduced", "replayable")
 
 
 def test_a_call_beside_one_whose_refusal_cannot_be_told_was_made_and_its_answer_is_missed():

@@ -88,6 +88,14 @@ def may_be_outcome(run: Run, call: ModelCall) -> bool:
     return _ends_with_text(run, call) and not _is_no_output(call)
 
 
+def may_be_taken(run: Run, call: ModelCall) -> bool:
+    """Whether a loop that knows of no refusal takes the answer for the output, or one of its calls."""
+    offered = object_of(call.parameters).get("output_tools")
+    names = {tool.get("name") for tool in offered if isinstance(tool, dict)} if isinstance(offered, list) else set()
+    asked = (part for part in calls_in(call) if part.get("tool_name") in names)
+    return any(not _is_unreadable(part.get("args")) for part in asked) or may_be_outcome(run, call)
+
+
 def _ends_with_text(run: Run, call: ModelCall) -> bool:
     """Whether the loop takes the text for the output: `run_stream` does so beside calls, and with an empty one."""
     is_stream = run.agent.entry_point == "run_stream"

@@ -13,6 +13,7 @@ from sessions_app.core.judge.call_steps import call_step_gaps
 from sessions_app.core.judge.contradictions import record_gaps
 from sessions_app.core.judge.course import course_gaps
 from sessions_app.core.judge.cut_values import cut_values
+from sessions_app.core.judge.ends_of_the_loop import may_be_taken
 from sessions_app.core.judge.last_calls import is_answered, is_settled, kinds_said
 from sessions_app.core.judge.model_http import model_http_gaps
 from sessions_app.core.judge.openai_copies import copy_gaps
@@ -243,6 +244,15 @@ def _goes_on_after_words(run: Run) -> Iterator[Reason]:
             return
 
 
+def _goes_on_unseen(run: Run) -> Iterator[Reason]:
+    """Why an answer was not taken for the output, the next request alone says."""
+    for (step, call), (after, later) in pairwise(main_models(run)):
+        if later.history is None and may_be_taken(run, call):
+            told = f"The answer of {step_name(step)} may have been the last"
+            message = f"{told}; why the run continued is not known, because {step_name(after)} has no recorded request."
+            yield reason_at(run, "model_request_missing", message, after)
+
+
 def _is_asked_again(history: History) -> bool:
     """Whether the newest message says why the answer was refused; the loop then goes on."""
     return bool(seen_message(history.message, step=0).parts_of("retry-prompt", "retry-feedback"))
@@ -268,6 +278,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     retry_gaps,
     outcome_gaps,
     _goes_on_after_words,
+    _goes_on_unseen,
     unreadable_messages,
     unreadable_parameters,
     unreadable_contents,

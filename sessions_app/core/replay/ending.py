@@ -97,7 +97,7 @@ def _says_more(found: Trouble, limit: Reason) -> bool:
     if limit.code == "call_contradicted" and part_of(found.divergence.path) == "requests":
         return False  # in which words the loop refuses a tool that nobody recorded
     if limit.code in ("answer_contradicted", "past_contradicted", "call_contradicted"):
-        return found.verdict == "diverged" and found.step == limit.step
+        return found.verdict == "diverged" and found.step == limit.step and not found.is_of_outcome
     return limit.code == "output_differs" and found.is_of_outcome
 
 

@@ -58,7 +58,7 @@ class PlannedAnswer:
     agent: str | None = None
     """Which of several agents asked; None where the recording does not say."""
     after: History | None = None
-    """The history of the next request, or that with which the run ended."""
+    """The history of the next request, or that with which the run ended; it may begin in the middle."""
     sent_otherwise: frozenset[str] | None = None
     """How hooks sent other messages than the loop's (`rewriting.SENT_OTHERWISE`); None where nobody would say so."""
     has_refused_text: bool = False
@@ -150,10 +150,11 @@ class ReplayPlan:
 
 
 def make_plan(run: Run) -> ReplayPlan:
-    partial = steps_in_the_middle(run)
-    run = _as_started(with_whole_histories(run))
+    partial, told = steps_in_the_middle(run), {step.index: call.history for step, call in run.model_calls}
+    ended, run = run.final, _as_started(with_whole_histories(run))
     definitions, calls = _Definitions(run), _taken_up(run)
     later = [*(call.history for _, call in calls), run.final][1:]
+    behind = [*(told[step.index] for step, _ in calls), ended][1:]
     answers = [(step, call, after) for (step, call), after in zip(calls, later, strict=True)]
     refused = _with_calls_made(run) if run.agent.end_strategy == "early" else frozenset()
     given = with_reveals(last_history(run), fixtures(run))
@@ -162,10 +163,10 @@ def make_plan(run: Run) -> ReplayPlan:
         answers=tuple(
             replace(
                 _planned(run, step, _stamped(_stamped(call, after), run.final), definitions),
-                after=after,
+                after=seen,
                 has_refused_text=step.index in refused,
             )
-            for step, call, after in answers
+            for (step, call, after), seen in zip(answers, behind, strict=True)
         ),
         fixtures=tuple(_with_unheard(run, as_told(run, with_awaited(run, answers, given)))),
         tools_are_recorded=definitions.are_recorded,
