@@ -5,6 +5,8 @@ from __future__ import annotations
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import OPENAI_AGENTS, Run
 
+GUARDED = {True: "The guardrail tripped and ended the run.", False: "The guardrail let it pass."}
+"""What the step of a guardrail says, by whether it tripped."""
 FIELDS = ("input_guardrails", "output_guardrails", "tool_input_guardrails", "tool_output_guardrails")
 
 

@@ -8,10 +8,23 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from agents import CustomTool, LocalShellTool, ToolOutputText, WebSearchTool, function_tool, tool_output_guardrail
+from agents import (
+    CustomTool,
+    GuardrailFunctionOutput,
+    LocalShellTool,
+    RunConfig,
+    ShellTool,
+    ToolOutputText,
+    WebSearchTool,
+    function_tool,
+    output_guardrail,
+    tool_output_guardrail,
+)
+from agents.tool import ShellCallOutcome, ShellCommandOutput, ShellResult
 from agents.tool_guardrails import ToolGuardrailFunctionOutput
 from openai.types.responses import (
     ResponseCustomToolCall,
+    ResponseFunctionShellToolCall,
     ResponseFunctionWebSearch,
     ResponseReasoningItem,
 )
@@ -460,3 +473,96 @@ def test_an_answer_to_a_call_that_no_earlier_turn_makes_is_named():
     told = [each.message for each in assert_promise_kept(bytes_of(record)).reasons]
 
     assert told == ["In an earlier turn status answers a call that no answer makes."]
+
+
+def _of_a_shell(given: Any) -> Record:
+    """Items: the call, what the shell gave, the final message."""
+    call = {"id": "s1", "type": "shell_call", "call_id": "c1", "status": "completed", "action": {"commands": ["ls"]}}
+    shell = ShellTool(executor=lambda request: given)
+    asked = ResponseFunctionShellToolCall.model_validate({**call, "environment": None})
+    made = playing.agent([asked], [playing.says("Done.")], tools=[shell])
+    return playing.one_record(lambda: playing.run(made))
+
+
+SHELLS: list[Any] = [
+    "a.txt",
+    ShellResult(output=[ShellCommandOutput(stdout="a.txt", command="ls")]),
+    ShellResult(output=[ShellCommandOutput(stderr="no", outcome=ShellCallOutcome(type="exit", exit_code=2))]),
+    ShellResult(output=[ShellCommandOutput(stdout="a", outcome=ShellCallOutcome(type="timeout"))]),
+]
+
+
+@pytest.mark.parametrize("given", SHELLS, ids=str)
+@pytest.mark.parametrize("change", [{"stdout": "b.txt"}, {"status": "late"}, {"outcome": "lost"}], ids=str)
+def test_what_a_shell_gave_is_the_same_in_both_fields_of_its_item(given: Any, change: Record):
+    record = _of_a_shell(given)
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
+
+    record["items"][1]["raw"]["shell_output"][0] |= change
+
+    told = [each.message for each in assert_promise_kept(bytes_of(record)).reasons]
+    assert told == ["The run's items[1] holds one thing as output, and another as shell_output."]
+
+
+@output_guardrail
+def allows(context: Any, agent: Any, asked: Any) -> GuardrailFunctionOutput:
+    return GuardrailFunctionOutput(output_info="fine", tripwire_triggered=False)
+
+
+@output_guardrail
+def trips(context: Any, agent: Any, asked: Any) -> GuardrailFunctionOutput:
+    return GuardrailFunctionOutput(output_info="bad", tripwire_triggered=True)
+
+
+def _looked_at(guardrail: Any, *, is_traced: bool) -> Record:
+    made = playing.agent([playing.says("Done.")], output_guardrails=[guardrail])
+    config = RunConfig(tracing_disabled=not is_traced)
+    return playing.one_record(lambda: playing.run(made, run_config=config))
+
+
+def _other_decision(record: Record) -> None:
+    row = record["output_guardrails"][0]
+    row["triggered"] = not row["triggered"]
+
+
+LOOKS: dict[str, Change] = {
+    "another name in its row": lambda record: record["output_guardrails"][0].update(name="nobody"),
+    "another decision in its row": _other_decision,
+    "another name of its step": lambda record: _looks(record)[0].update(name="nobody"),
+    "other words of its step": lambda record: _looks(record)[0].update(result="It did not look."),
+    "no step": lambda record: record["steps"].remove(_looks(record)[0]),
+}
+
+
+def _looks(record: Record) -> list[Record]:
+    return [step for step in record["steps"] if step.get("span") == "guardrail"]
+
+
+@pytest.mark.parametrize("is_traced", [True, False])
+@pytest.mark.parametrize("guardrail", [allows, trips], ids=["allows", "trips"])
+@pytest.mark.parametrize("change", LOOKS)
+def test_what_a_guardrail_decided_is_the_same_in_its_row_and_its_step(change: str, guardrail: Any, is_traced: bool):
+    record = _looked_at(guardrail, is_traced=is_traced)
+    said = "The run's guardrails are not those of its steps, or decided something else."
+    assert said not in [each.message for each in judge(parse_native(bytes_of(record))).reasons]
+
+    LOOKS[change](record)
+
+    assert said in [each.message for each in judge(parse_native(bytes_of(record))).reasons]
+
+
+FACTS = {"model_name": "answered_model", "provider_name": "provider", "finish_reason": "finish_reason"}
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_facts_that_a_step_takes_out_of_an_answer_are_those_of_the_answer(fact: str):
+    record = _looked_up("fine")
+    step = record["steps"][0]
+    for name, own in FACTS.items():
+        step[own] = step["response"][name] = "stop"
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
+
+    step[FACTS[fact]] = "another"
+
+    told = [(each.code, each.message) for each in assert_promise_kept(bytes_of(record)).reasons]
+    assert told == [("facts_contradicted", f"The {fact} in the answer of step 1 (scripted-1) is not that of the step.")]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sessions_app.core.guardrails import GUARDED
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text, without_none
@@ -63,13 +64,10 @@ def _chain(said: Read) -> Reading:
     return Reading(convention=CONVENTION, kind="chain", name=name)
 
 
-_GUARDED = {True: "The guardrail tripped and ended the run.", False: "The guardrail let it pass."}
-
-
 def _guardrail(said: Read) -> Reading:
     triggered = said.raw("openai_agents.data.triggered")
     reading = _chain(said)
-    reading.output = _GUARDED.get(triggered) if isinstance(triggered, bool) else None
+    reading.output = GUARDED.get(triggered) if isinstance(triggered, bool) else None
     return reading
 
 

@@ -1,4 +1,5 @@
-"""Fields of files, and pieces that a search found, which a record holds twice and of which a replay reads one.
+"""Facts of answers, fields of files, and pieces that a search found, which a record holds twice and of which a replay
+reads one.
 
 Of a file the library reads the fields that it knows, so one that only the input or a tool's content has goes unnoticed.
 """
@@ -9,15 +10,32 @@ from collections.abc import Iterator
 from itertools import islice
 
 from sessions_app.core.judge.reading import is_of_recorder, main_models, object_of, seen_messages, step_name
-from sessions_app.core.judge.reasons import Reason, reason_at
+from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Chunk, Retrieval, Run, Step
 
 
 def gaps_beside_messages(run: Run) -> Iterator[Reason]:
+    if run.source_format == "native" and "recorder" in run.extra:
+        yield from islice(_other_facts(run), 1)
     if is_of_recorder(run):
         yield from islice(_fields_of_files(run), 1)
         yield from islice(_other_chunks(run), 1)
+
+
+# --- facts of answers --------------------------------------------------------------------------
+
+
+def _other_facts(run: Run) -> Iterator[Reason]:
+    """The recorder takes them out of the answer. Of counts of tokens no replay says anything."""
+    for step, call in run.model_calls:
+        answer = object_of(call.response)
+        own = {"model_name": call.answered_model, "provider_name": call.provider, "finish_reason": call.finish_reason}
+        pairs = ((name, said, answer.get(name)) for name, said in own.items())
+        other = next((name for name, *both in pairs if None not in both and both[0] != both[1]), None)
+        if other is not None:
+            message = f"The {other} in the answer of {step_name(step)} is not that of the step."
+            yield reason_at_end(run, "facts_contradicted", message)
 
 
 # --- files -------------------------------------------------------------------------------------

@@ -109,6 +109,9 @@ FIXES: dict[str, Fix] = {
         sentence="Record arguments and numbers in one spelling everywhere: 1.0 and 1.00 are different texts to a model."
     ),
     "http_contradicted": Fix(sentence="With each model answer, record the HTTP exchange of that request."),
+    "facts_contradicted": Fix(
+        sentence="Record of each model answer the model, provider and finish reason that it names."
+    ),
     "instructions_changed": Fix(sentence="Record the instructions of each request, and whether code makes them."),
     "instructions_contradicted": Fix(sentence="Set `instructions` to what was sent with the first request."),
     "tools_contradicted": Fix(sentence="Send each tool as the request held it, in `tools` and `parameters` alike."),
