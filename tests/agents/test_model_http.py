@@ -111,6 +111,28 @@ def test_http_that_says_otherwise_is_judged_at_its_step(step: int, change: Any, 
     assert reasons_of(record) == [("http_contradicted", step)]
 
 
+EMPTIED: dict[str, list[Record]] = {
+    "chat": [
+        {"choices": []},
+        {"choices": None},
+        {"choices": [{"message": {"role": "assistant", "content": ""}, "finish_reason": "stop", "index": 0}]},
+    ],
+    "responses": [{"output": []}, {"output": None}],
+}
+
+
+@pytest.mark.parametrize("step", [1, 4])
+@pytest.mark.parametrize(("protocol", "emptied"), [(name, each) for name, some in EMPTIED.items() for each in some])
+def test_http_without_the_answer_of_a_step_is_judged(protocol: str, emptied: Record, step: int, server: Provider):
+    record = record_of(server, protocol)
+    assert reasons_of(record) == []
+
+    http = record["steps"][step - 1]["http"]
+    http["response_body"] = json.dumps(json.loads(http["response_body"]) | emptied)
+
+    assert reasons_of(record) == [("http_contradicted", step)]
+
+
 @pytest.mark.parametrize("way", ["run_stream", "run_stream_events"])
 def test_a_stream_that_says_otherwise_is_judged(way: str, server: Provider):
     record = record_of(server, way=way)

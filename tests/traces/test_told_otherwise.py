@@ -22,7 +22,7 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.otlp_export import names
 from sessions_app.core.otlp_export.request import export_run
-from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.observed import Divergence, Result
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.run import Run, Step
@@ -601,6 +601,27 @@ def test_a_body_whose_answer_has_another_role_than_the_attributes_tell_is_named(
     body["choices"][0]["message"]["role"] = role
 
     _, result = replayed_of(_with(whole, at, "output.value", json.dumps(body)))
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("are given in two ways" in reason) is is_another
+
+
+@pytest.mark.parametrize(
+    ("change", "is_another"),
+    [
+        ({}, False),
+        ({"choices": []}, True),
+        ({"choices": None}, True),
+        ({"choices": [{"message": {"role": "assistant", "content": None}}]}, True),
+    ],
+    ids=str,
+)
+def test_a_body_without_the_answer_that_the_attributes_tell_is_named(change: JsonObject, is_another: bool) -> None:
+    whole = list(Capture(CHOICE / "openai-sdk-openinference" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if '"choices"' in str(span.attributes.get("output.value")))
+    body = json.loads(str(whole[at].attributes["output.value"]))
+
+    _, result = replayed_of(_with(whole, at, "output.value", json.dumps(body | change)))
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
     assert ("are given in two ways" in reason) is is_another

@@ -13,11 +13,12 @@ from sessions_app.core.conventions.told_twice import (
     ids_in,
     is_repeated_otherwise,
     lacks_tools,
+    said_in,
     spoken_in,
 )
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.provider_messages import request_of, response_of, tools_of
+from sessions_app.core.spans.provider_messages import ProviderResponse, is_response, request_of, response_of, tools_of
 from sessions_app.core.spans.provider_messages.requests import instructions_of, settings_of
 from sessions_app.core.spans.reading import (
     CallPart,
@@ -46,6 +47,7 @@ def with_bodies(reading: Reading) -> Reading:
         reading.are_tools_told_otherwise |= request.model is not None and lacks_tools(request.tools, reading.tools)
     if response is not None:
         put_response(bodies, response)
+    reading.are_messages_told_otherwise |= _is_emptied(reading.output, response) and bool(_answers(reading.answer))
     reading.are_messages_told_otherwise |= are_instructions_told_otherwise(reading, bodies)
     if reading.messages is not None:
         bodies.instructions = None
@@ -53,6 +55,14 @@ def with_bodies(reading: Reading) -> Reading:
     whole = merged([reading, bodies])
     _hold_against_echo(whole, parsed(whole.output))
     return whole
+
+
+def _is_emptied(output: JsonValue, response: ProviderResponse | None) -> bool:
+    return is_response(parsed(output)) and not _answers(None if response is None else response.answer)
+
+
+def _answers(answer: ChatMessage | None) -> list[bytes]:
+    return [] if answer is None else said_in((answer,))
 
 
 def _with_ids(messages: Messages, sent: Messages) -> Messages:

@@ -9,7 +9,7 @@ generateContent (camel and snake case), LangChain's serialised messages, and the
 from sessions_app.core.spans.provider_messages.failures import failure_of
 from sessions_app.core.spans.provider_messages.messages import last_words, messages_in_state, messages_of
 from sessions_app.core.spans.provider_messages.requests import ProviderRequest, request_of
-from sessions_app.core.spans.provider_messages.responses import ProviderResponse, response_of
+from sessions_app.core.spans.provider_messages.responses import ProviderResponse, is_response, response_of
 from sessions_app.core.spans.provider_messages.streams import events_in
 from sessions_app.core.spans.provider_messages.tools import tools_of
 
@@ -18,6 +18,7 @@ __all__ = [
     "ProviderResponse",
     "events_in",
     "failure_of",
+    "is_response",
     "last_words",
     "messages_in_state",
     "messages_of",

@@ -47,6 +47,23 @@ def response_of(value: JsonValue) -> ProviderResponse | None:
     return next((found for found in answers if found), None)
 
 
+def is_response(value: JsonValue) -> bool:
+    """Whether it is a response of a provider, or one in pieces, also where no answer is in it."""
+    pieces = [parsed(each) for each in value] if isinstance(value, list) else [value]
+    return any(map(_is_of_provider, pieces))
+
+
+def _is_of_provider(said: JsonValue) -> bool:
+    if not isinstance(said, dict):
+        return False
+    is_of_anthropic = said.get("type") == "message_start" or (said.get("type") == "message" and "stop_reason" in said)
+    has_answers = any(isinstance(said.get(name), list) for name in ("choices", "output", "candidates"))
+    return is_of_anthropic or has_answers or said.get("object") in _OBJECTS
+
+
+_OBJECTS = ("chat.completion", "chat.completion.chunk", "response")
+
+
 def _of_choices(said: JsonObject) -> ProviderResponse | None:
     """OpenAI chat completions."""
     choice = _first_object(said, "choices")

@@ -11,7 +11,12 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import HttpExchange
 from sessions_app.core.spans.provider_messages.failures import failure_of
 from sessions_app.core.spans.provider_messages.requests import request_of
-from sessions_app.core.spans.provider_messages.responses import response_of, tokens_of_event
+from sessions_app.core.spans.provider_messages.responses import (
+    ProviderResponse,
+    is_response,
+    response_of,
+    tokens_of_event,
+)
 from sessions_app.core.spans.provider_messages.streams import events_in, is_ended
 from sessions_app.core.spans.reading import (
     CallPart,
@@ -177,10 +182,10 @@ def _texts_in(value: JsonValue) -> Iterator[str]:
 
 
 def wire_answer(body: Payload) -> WireAnswer | None:
-    """None where the body is no answer of a protocol that is known here."""
-    said = said_in(body)
-    found = response_of(said)
-    if found is None or not found.answer.parts:
+    """None where the body is no answer of a protocol that is known here; one without a word may be empty."""
+    said = parsed(said_in(body))
+    found = response_of(said) or (_EMPTY if is_response(said) else None)
+    if found is None:
         return None
     counts = list(map(tokens_of_event, said if isinstance(said, list) else ()))
     return WireAnswer(
@@ -193,6 +198,9 @@ def wire_answer(body: Payload) -> WireAnswer | None:
         input_tokens=_counted(found.input_tokens, [count for count, _ in counts]),
         output_tokens=_counted(found.output_tokens, [count for _, count in counts]),
     )
+
+
+_EMPTY = ProviderResponse(answer=ChatMessage(role="assistant", parts=()))
 
 
 def _spelled(message: ChatMessage) -> Iterator[str]:
