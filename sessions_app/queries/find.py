@@ -26,6 +26,10 @@ from sessions_app.queries.turns import in_turn
 
 Kind = Literal["session", "run", "replay", "golden", "golden run", "span", "trace"]
 RUN_FIELDS = ("run_id", "origin", "status", "received_at", "started_at", "input_preview", "project", "session")
+_OF_MAKER = tuple(
+    f"produced_by__{column}"
+    for column in ("created_at", "mode", "state", "verdict", "facts", "stopped_at", "expectation_met")
+)
 MOST = 20
 """Hits of each kind."""
 
@@ -38,7 +42,6 @@ class Hit:
     project: Project
     session_id: str
     """The session whose page shows it; for a replay the one that it replays."""
-    status: str
     words: str | None
     """First words of the input; of a golden its name; of a trace that could not be read, why."""
     run_id: str = ""
@@ -47,6 +50,9 @@ class Hit:
     """Of a span: the step that it tells of; None when it stands for the run itself."""
     origin: str = "recorded"
     """Of a run."""
+    run: Run | None = None
+    replay: Replay | None = None
+    """What is found has the state of this run or of this replay; neither where it has none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,14 +92,14 @@ def _hits(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Hi
     """One query for each kind of id."""
     traces = traces_without_run(projects, condition)
     mine = {"project__in": projects}
-    runs = Run.objects.filter(condition("run_id"), **mine).select_related("project", "session")
+    runs = Run.objects.filter(condition("run_id"), **mine).select_related("project", "session", "produced_by")
     sessions = (
         Session.objects.filter(condition("session_id"), **mine).select_related("project").annotate(**_of_first_run())
     )
     replays = Replay.objects.filter(condition("replay_id"), **mine).select_related("project", "run__session")
     return [
         *(_session_hit(row) for row in _newest(sessions)),
-        *(_run_hit(row) for row in _newest(runs.only(*RUN_FIELDS))),
+        *(_run_hit(row) for row in _newest(runs.only(*RUN_FIELDS, *_OF_MAKER))),
         *(_replay_hit(row) for row in _newest(replays)),
         *_golden_hits(projects, condition),
         *map(_trace_hit, traces),
@@ -128,7 +134,7 @@ Row = TypeVar("Row", bound=Model)
 
 def _of_first_run() -> dict[str, Subquery]:
     first = Run.objects.filter(session=OuterRef("pk"), origin="recorded").order_by(*in_turn())
-    return {name: Subquery(first.values(name)[:1]) for name in ("status", "input_preview")}
+    return {"input_preview": Subquery(first.values("input_preview")[:1])}
 
 
 def _newest(rows: QuerySet[Row]) -> QuerySet[Row]:
@@ -139,42 +145,48 @@ def _session_hit(row: Any) -> Hit:
     """A session with what `_of_first_run` adds."""
     return Hit(
         kind="session", found_id=row.session_id, at=row.started_at, project=row.project,
-        session_id=row.session_id, status=row.status or "", words=row.input_preview,
+        session_id=row.session_id, words=row.input_preview,
     )  # fmt: skip
 
 
 def _run_hit(row: Run) -> Hit:
+    """Of one that was made here, when that was, and not when its recording was."""
+    made_by = _made_by(row)
+    at = made_by.created_at if made_by else row.started_at or row.received_at
     return Hit(
-        kind="run", found_id=row.run_id, at=row.started_at or row.received_at, project=row.project,
-        session_id=row.session.session_id, status=row.status, words=row.input_preview, origin=row.origin,
+        kind="run", found_id=row.run_id, at=at, project=row.project, session_id=row.session.session_id, run=row,
+        words=row.input_preview, origin=row.origin,
     )  # fmt: skip
+
+
+def _made_by(row: Run) -> Replay | None:
+    return None if row.origin == "recorded" else getattr(row, "produced_by", None)
 
 
 def _replay_hit(row: Replay) -> Hit:
     return Hit(
         kind="replay", found_id=row.replay_id, at=row.created_at, project=row.project,
-        session_id=row.run.session.session_id, status=row.state, words=row.run.input_preview,
+        session_id=row.run.session.session_id, replay=row, words=row.run.input_preview,
     )  # fmt: skip
 
 
 def _golden_hit(kind: Kind, found_id: str, row: Golden | GoldenRun, golden: Golden) -> Hit:
     return Hit(
-        kind=kind, found_id=found_id, at=row.created_at, project=golden.project, session_id="", status="",
-        words=golden.name,
+        kind=kind, found_id=found_id, at=row.created_at, project=golden.project, session_id="", words=golden.name,
     )  # fmt: skip
 
 
 def _span_hit(run: Run, span_id: str, step: int | None) -> Hit:
     return Hit(
         kind="span", found_id=span_id, at=run.started_at or run.received_at, project=run.project,
-        session_id=run.session.session_id, status=run.status, words=run.input_preview, run_id=run.run_id, step=step,
+        session_id=run.session.session_id, words=run.input_preview, run_id=run.run_id, step=step,
     )  # fmt: skip
 
 
 def _trace_hit(row: Trace) -> Hit:
     return Hit(
         kind="trace", found_id=row.trace_id, at=row.changed_at, project=row.project, session_id="",
-        status="", words=row.problem_words,
+        words=row.problem_words,
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ class SessionRow:
     """Of all its runs that match and that no other run called; likewise `duration_ms`."""
     duration_ms: float | None
     replay: Replay | None
-    """The newest attempt at reproducing the run; one that is paused or was cancelled only where no other is."""
+    """As `newest_replays` has it."""
     wrong: int
     """Recorded runs that failed, or in which something went wrong."""
     cold: int

@@ -21,10 +21,11 @@ def in_turn(prefix: str = "") -> tuple[Coalesce | OrderBy | str, ...]:
 
 
 def newest_replays(session_pks: Iterable[int]) -> dict[int, Replay]:
-    """Of each run that was replayed, by its key; one that is paused or was cancelled only where no other is."""
-    says_nothing = Q(state__in=(ReplayState.PAUSED, ReplayState.CANCELLED))
-    attempts = Replay.objects.filter(IS_ATTEMPT, run__session__in=list(session_pks)).alias(says_nothing=says_nothing)
-    newest = attempts.order_by("run_id", "says_nothing", "-pk").distinct("run_id")
+    """Of each run that was replayed, by its key; one that is paused only where no other is. One that was cancelled says
+    nothing of the run."""
+    attempts = Replay.objects.filter(IS_ATTEMPT, run__session__in=list(session_pks))
+    said = attempts.exclude(state=ReplayState.CANCELLED).alias(is_paused=Q(state=ReplayState.PAUSED))
+    newest = said.order_by("run_id", "is_paused", "-pk").distinct("run_id")
     return {replay.run_id: replay for replay in newest.select_related("run").only(*_OF_REPLAY)}
 
 

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.core.strip import strip_of
 from sessions_app.models import Replay, Run
-from sessions_app.web.badges import State, expectation_of, state_of
+from sessions_app.web.badges import State, replay_key, state_of
 from sessions_app.web.frame import bar_facts, theme_of
 from sessions_app.web.keys import SHEET, keys_are_on
 
@@ -48,9 +48,8 @@ def verdict_state(run: Run, table: str = "verdict", css: str = "") -> SafeString
 
 @register.simple_tag
 def replay_state(replay: Replay) -> SafeString:
-    """How a replay ended, with the step that it stopped at; its state while it has not ended. Of a fork from which
-    something was expected, whether that came: that it differs is no news."""
-    return state_html(_badge_of(replay), _where_stopped(replay))
+    """How a replay ended, with the step that it stopped at; its state while it has not ended."""
+    return state_html(state_of(*replay_key(replay)), _where_stopped(replay))
 
 
 def _where_stopped(replay: Replay) -> str:
@@ -59,17 +58,16 @@ def _where_stopped(replay: Replay) -> str:
 
 
 @register.simple_tag
+def run_state(run: Run) -> SafeString:
+    """How a run ended; one that was made here, how the replay or fork that made it did."""
+    made_by = None if run.origin == "recorded" else getattr(run, "produced_by", None)
+    return replay_state(made_by) if made_by else state("run", run.status)
+
+
+@register.simple_tag
 def replay_icon(replay: Replay) -> SafeString:
     """That of `replay_state`, beside words of their own."""
-    return icon(_badge_of(replay).icon)
-
-
-def _badge_of(replay: Replay) -> State:
-    if replay.waits_for_answer:
-        return state_of("replay_verdict", "waits_for_answer")
-    if replay.expectation_met is not None:
-        return state_of("expectation", expectation_of(replay.expectation_met, replay.unproven_source))
-    return state_of("replay_verdict", replay.shown_verdict) if replay.verdict else state_of("replay", replay.state)
+    return icon(state_of(*replay_key(replay)).icon)
 
 
 def state_html(shown: State, suffix: object = "", css: str = "") -> SafeString:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sessions_app.core.fork.expected_words import UNPROVEN, Unproven, ended_in_words, judged_in_words
+from sessions_app.models import Replay
+from sessions_app.models.replays import ReplayState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,6 +168,18 @@ TABLES = {
     "expectation_short": SHORT_EXPECTATIONS,
     "kit": KIT_STATES,
 }
+
+
+def replay_key(replay: Replay, expectations: str = "expectation") -> tuple[str, str]:
+    """The table of its state, and the key there. Of a fork from which something was expected, whether that came: that
+    it differs is no news."""
+    if replay.state != ReplayState.DONE or not replay.verdict:
+        return "replay", replay.state
+    if replay.waits_for_answer:
+        return "replay_verdict", "waits_for_answer"
+    if replay.expectation_met is not None:
+        return expectations, expectation_of(replay.expectation_met, replay.unproven_source)
+    return "replay_verdict", replay.shown_verdict or ""
 
 
 def state_of(table: str, value: str | None) -> State:

@@ -365,3 +365,17 @@ def test_a_page_that_is_not_there_offers_near_ids_and_the_newest_runs_of_the_pro
     newest = page.partition("Newest:")[2]
     assert re.findall(r"run=(\w+)", newest) == ["order_4", "order_3", "order_2"]
     assert "order_" not in theirs
+
+
+def test_what_was_made_here_has_the_state_that_its_report_tells(shop, bob):
+    recorded = make_session(shop, "order-12", status="error")
+    made = another_run(recorded.session, recorded, "order-12-replay", origin="replay", status="error")
+    Replay.objects.create(
+        replay_id="order-12-rp", project=shop, run=recorded, content=recorded.content, number=1, produced_run=made,
+        state="done", verdict="reproduced",
+    )  # fmt: skip
+
+    page = bob.get("/find", {"q": "order-12-"}).content.decode()
+
+    rows = re.findall(r"<tr role=\"row\" data-row>.*?</tr>", page, re.DOTALL)
+    assert [re.findall(r'class="state[^>]*>.*?<span>([^<]*)<', row) for row in rows] == [["reproduced"], ["reproduced"]]

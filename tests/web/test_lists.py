@@ -190,6 +190,15 @@ def test_an_attempt_that_says_nothing_does_not_hide_what_was_reproduced(shop, st
     assert [row.replay.number for row in session_page(shop, parse_query("")).items] == [1]
 
 
+def test_a_cancelled_replay_leaves_the_run_as_replayable_as_it_was(shop, bob):
+    run = make_session(shop, "s", verdict="replayable")
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="cancelled", verdict="cancelled")
+
+    cell = match(r'<td role="cell" class="c-replay">(.*?)</td>', bob.get(ADDRESS).content.decode())
+
+    assert match(r"<span>([^<]*)</span>", cell) == "replayable"
+
+
 def test_list_never_shows_other_projects(shop, bob):
     make_session(make_project("other"), "secret")
 

@@ -16,7 +16,7 @@ from sessions_app.models.replays import ReplayState
 from sessions_app.queries.replays import Row
 from sessions_app.services.fork_facts import samples_of
 from sessions_app.services.reports import plain_facts
-from sessions_app.web.badges import expectation_of, state_of
+from sessions_app.web.badges import replay_key, state_of
 from sessions_app.web.replays.words import short_title_of
 
 
@@ -122,14 +122,8 @@ def _counted(replays: Sequence[Replay]) -> list[tuple[tuple[str, str], int]]:
 
 
 def state_key(replay: Replay) -> tuple[str, str]:
-    """The table of its state, and the key there."""
-    if replay.state != ReplayState.DONE or not replay.verdict:
-        return "replay", replay.state
-    if replay.waits_for_answer:
-        return "replay_verdict", "waits_for_answer"
-    if replay.expectation_met is not None:
-        return "expectation_short", expectation_of(replay.expectation_met, replay.unproven_source)
-    return "replay_verdict", replay.shown_verdict or ""
+    """Why the outcome of a fork proves nothing stands beside it."""
+    return replay_key(replay, "expectation_short")
 
 
 def _of_golden(run: GoldenRun) -> str:
