@@ -216,6 +216,12 @@ def moment(value: datetime | None) -> SafeString:
     return NOT_CAPTURED if value is None else _time(value, _moment(timezone.localtime(value)), "data-moment")
 
 
+@register.filter
+def exact(value: datetime | None) -> SafeString:
+    """Date and time with the zone, for a page whose readers are elsewhere and come days later."""
+    return NOT_CAPTURED if value is None else _time(value, f"{_moment(value.astimezone(UTC))} UTC", "")
+
+
 def _time(value: datetime, words: str, attribute: str) -> SafeString:
     """The attribute tells clock.js how to spell the time again."""
     stamp = value.astimezone(UTC).isoformat()

@@ -1,7 +1,8 @@
 """Share links: who makes them, what they show, what they do not, and when they stop."""
 
 import logging
-from datetime import timedelta
+import re
+from datetime import UTC, timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from replay_web.log_masks import MaskShareTokens
 from sessions_app.core.payload import sha256_hex
-from sessions_app.models import ShareLink
+from sessions_app.models import Replay, Run, ShareLink
 from sessions_app.services.sharing import create_link, find_link
 from tests.builders import all_stored_bytes
 from tests.web.browsing import arrive, press
@@ -153,6 +154,28 @@ def test_it_shows_the_run_read_only_and_leads_nowhere_else(run, ann):
     assert "question 1" in messages
     assert "/p/" not in messages
     assert "download" not in messages
+
+
+def test_it_tells_of_replays_but_not_of_forks_and_not_whose_run_it_was(shop, run, ann):
+    Run.objects.update(user_id="u_100", tenant_id="t_north")
+    common = {"project": shop, "run": run, "content": run.content, "state": "done"}
+    Replay.objects.create(**common, number=1, verdict="reproduced")
+    Replay.objects.create(**common, number=2, verdict="cancelled")
+    Replay.objects.create(**common, number=1, mode="fork", verdict="diverged", fork_id="f")
+
+    page = shared(made_by(ann, run)).content.decode()
+
+    tried = match(r'(<section class="tried".*?</section>)', page)
+    assert re.findall(r"(?:replay|fork) #\d", tried) == ["replay #1", "replay #2"]
+    assert "u_100" not in page
+    assert "t_north" not in page
+
+
+def test_its_times_are_read_days_later_and_elsewhere(run, ann):
+    page = shared(made_by(ann, run)).content.decode()
+
+    assert f">{run.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC</time>" in page
+    assert "data-ago" not in page
 
 
 def test_a_member_sees_the_same_page(run, ann):

@@ -24,7 +24,7 @@ from sessions_app.web.render.payloads import guess, show
 from sessions_app.web.run_pages import RunPlace
 from sessions_app.web.sessions.messages import messages_context
 from sessions_app.web.sessions.step_list import steps_context
-from sessions_app.web.sessions.tried import replays_of
+from sessions_app.web.sessions.tried import attempts_of
 from sessions_app.web.sessions.views import above_steps
 from sessions_app.web.steps.views import step_context
 from sessions_app.web.timeline.view import timeline_context
@@ -75,7 +75,7 @@ def session(request: HttpRequest, link: ShareLink, place: RunPlace) -> HttpRespo
     view = asked if asked in VIEWS else "steps"
     context = above_steps(request, link.project, place, view) | VIEWS[view](request, link.project, place)
     note_view(link)
-    replays = {"replays": replays_of(place.run)}
+    replays = {"replays": attempts_of(place.run)}
     return render(request, "shared/session.html", context | replays | _frame(link, place))
 
 
