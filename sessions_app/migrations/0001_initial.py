@@ -444,6 +444,15 @@ class Migration(migrations.Migration):
                 ("claimed_at", models.DateTimeField(null=True)),
                 ("finished_at", models.DateTimeField(null=True)),
                 ("is_cancel_wanted", models.BooleanField(default=False)),
+                (
+                    "cancelled_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 ("takeovers", models.JSONField(default=list)),
                 ("progress_done", models.IntegerField(default=0)),
                 ("progress_total", models.IntegerField(default=0)),

@@ -136,6 +136,8 @@ class Replay(models.Model):
     claimed_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     is_cancel_wanted = models.BooleanField(default=False)
+    cancelled_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    """None also where a key of the API asked for it."""
     takeovers = models.JSONField(default=list)
     """Times at which another worker took it over, ISO 8601."""
 

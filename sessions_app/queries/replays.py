@@ -61,7 +61,7 @@ class Queue:
 def replays_of(project: Project) -> QuerySet[Replay]:
     """With the run and who asked, but without the run's large columns."""
     rows = Replay.objects.filter(project=project).select_related(
-        "run__session", "produced_run", "content", "requested_by", "session_replay"
+        "run__session", "produced_run", "content", "requested_by", "cancelled_by", "session_replay"
     )
     return rows.only(
         *(field.attname for field in Replay._meta.concrete_fields),
@@ -74,6 +74,7 @@ def replays_of(project: Project) -> QuerySet[Replay]:
         "run__input_preview",
         "run__session__session_id",
         "requested_by__username",
+        "cancelled_by__username",
         "session_replay__session_replay_id",
     )
 
@@ -165,7 +166,9 @@ def has_ended(replay: Replay) -> bool:
 
 def replay_by_id(project: Project, replay_id: str) -> Replay | None:
     rows = Replay.objects.filter(project=project, replay_id=replay_id)
-    return rows.select_related("run__session", "requested_by", "produced_run__session", "session_replay").first()
+    return rows.select_related(
+        "run__session", "requested_by", "cancelled_by", "produced_run__session", "session_replay"
+    ).first()
 
 
 def run_by_id(project: Project, run_id: str) -> Run | None:

@@ -128,7 +128,7 @@ def _is_queued(job: BulkJob, run: Run) -> bool:
 def _cancel(job: BulkJob, runs: list[Run]) -> int:
     still_open = Replay.objects.filter(run__in=runs, state__in=OPEN_STATES)
     count = still_open.values("run").distinct().count()
-    cancel_all(still_open)
+    cancel_all(still_open, job.requested_by)
     return count
 
 

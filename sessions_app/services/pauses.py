@@ -54,7 +54,7 @@ def edit_and_continue(*, replay: Replay, answer: JsonObject, user: User | None =
             "expect": "Read what the agent does after the edit.",
         }
         fork = request_fork(run=row.run_as_asked, order=order, user=user, course={"passed": _passed(row, stopped)})
-        cancel_replay(row)
+        cancel_replay(row, user)
     return fork
 
 

@@ -260,15 +260,15 @@ def _fork_id(run: Run, mode: str) -> str:
             return name
 
 
-def cancel_replay(replay: Replay) -> Replay:
-    cancel_all(Replay.objects.filter(pk=replay.pk))
+def cancel_replay(replay: Replay, user: User | None = None) -> Replay:
+    cancel_all(Replay.objects.filter(pk=replay.pk), user)
     replay.refresh_from_db()
     return replay
 
 
-def cancel_all(replays: QuerySet[Replay]) -> None:
+def cancel_all(replays: QuerySet[Replay], user: User | None = None) -> None:
     """A waiting or paused replay is cancelled at once; a running one as soon as its worker sees the wish."""
     still_open = replays.filter(state__in=OPEN_STATES)
     waiting = still_open.exclude(state__in=HELD_STATES)
-    waiting.update(state=ReplayState.CANCELLED, verdict="cancelled", finished_at=timezone.now())
-    still_open.update(is_cancel_wanted=True)
+    waiting.update(state=ReplayState.CANCELLED, verdict="cancelled", finished_at=timezone.now(), cancelled_by=user)
+    still_open.update(is_cancel_wanted=True, cancelled_by=user)

@@ -93,9 +93,9 @@ def _wake_for(replays: Sequence[Replay]) -> None:
             return
 
 
-def cancel_session_replay(asked: SessionReplay) -> None:
+def cancel_session_replay(asked: SessionReplay, user: User | None = None) -> None:
     """What waits is cancelled at once, what runs as soon as its worker sees the wish; what is over stays as it is."""
-    cancel_all(asked.replays.all())
+    cancel_all(asked.replays.all(), user)
 
 
 def session_report(asked: SessionReplay) -> SessionReport:

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from sessions_app.core.replay.isolation import HOOK_ONLY, OWN_MACHINE
 from sessions_app.core.replay.proof import Part, not_comparable
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
 from sessions_app.web.replays.report import linked_words
 from tests.proofs import make_proof
 from tests.web.browsing import arrive
-from tests.web.making import HOSTILE, match
+from tests.web.making import HOSTILE, make_user, match
 from tests.web.records import load_example, load_record, tool_step
 
 pytestmark = pytest.mark.django_db
@@ -270,6 +271,57 @@ def test_a_cancelled_attempt_is_no_error(shop, bob):
     assert "What was done" in page_of(bob, finished(shop))
 
 
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({}, "Cancelled before it started by ann"),
+        ({"claimed_at": timezone.now()}, "Cancelled before its first step by ann"),
+        (
+            {"claimed_at": timezone.now(), "progress_done": 39, "progress_total": 181},
+            "Cancelled at step 40 of 181 by ann",
+        ),
+    ],
+)
+def test_a_cancelled_replay_says_how_far_it_came_and_who_cancelled_it(shop, bob, columns, words):
+    ann = make_user("ann", shop)
+    stopped = make_replay(
+        load_example(shop, "r_8821"), state="cancelled", verdict="cancelled", cancelled_by=ann, facts={}, **columns
+    )
+
+    page = words_of(page_of(bob, stopped))
+
+    assert words in page
+    assert words.removeprefix("Cancelled ") in words_of(bob.get("/p/shop/replays").content.decode())
+    assert ("No worker took it: nothing ran, and nothing was called." in page) is (not columns)
+    assert ("How this was run" in page) is bool(columns)
+    assert "Queue the replay again" not in page
+
+
+def test_who_cancels_a_replay_is_kept(shop, bob):
+    replay = make_replay(load_example(shop, "r_8821"), state="queued", verdict=None)
+
+    bob.post(reverse("cancel_replay", args=["shop", replay.replay_id]))
+
+    replay.refresh_from_db()
+    assert replay.cancelled_by.username == "bob"
+
+
+def test_one_attempt_is_folded_and_several_are_not(shop, bob):
+    replay = finished(shop)
+
+    assert re.search(r'<details class="section attempts-fold"\s*>', page_of(bob, replay))
+
+    make_replay(replay.run, verdict="reproduced", number=2)
+
+    assert re.search(r'<details class="section attempts-fold"\s+open>', page_of(bob, replay))
+
+
+def test_where_answers_came_from_stands_below_the_verdict(shop, bob):
+    told = words_of(match(r'<p class="report-sources">(.*?)</p>', page_of(bob, finished(shop))))
+
+    assert re.fullmatch(r" *\d+ recorded +0 live +Steps of the replay *", told)
+
+
 def test_a_cancelled_replay_claims_nothing_of_what_it_left_behind(shop, bob):
     """Control: the same replay, once it came to its end, has both outcomes and what it compared."""
     claims = ("Original and replayed", "What was done", "171 fields", "Full diff", "pinned by the recorded answers")
@@ -449,6 +501,10 @@ def test_a_run_to_compare_with_is_advised_only_where_there_is_one(shop, bob):
     assert "healthy run" not in page_of(bob, replay)
 
     load_record(shop, run_id="good", session_id="good", steps=[tool_step()], **asked)
+
+    assert "healthy run" not in page_of(bob, replay)  # nothing went wrong in it
+
+    Run.objects.filter(pk=run.pk).update(failure_group="f")
 
     assert re.search(r'<a href="/p/shop/s/bad/twins[^"]*">[^<]*healthy run</a>', page_of(bob, replay))
 

@@ -17,7 +17,7 @@ from sessions_app.queries.replays import Row
 from sessions_app.services.fork_facts import samples_of
 from sessions_app.services.reports import plain_facts
 from sessions_app.web.badges import replay_key, state_of
-from sessions_app.web.replays.words import short_title_of
+from sessions_app.web.replays.words import cancelled_words, short_title_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,6 +144,8 @@ def detail_of(replay: Replay) -> str:
     """Where it stands, what is the same, or why the state is not a good one."""
     if not replay.is_over:
         return _progress(replay)
+    if replay.state == ReplayState.CANCELLED:
+        return cancelled_words(replay)
     samples = samples_of(replay)
     if samples is not None:
         return samples.words
@@ -156,7 +158,7 @@ def _progress(replay: Replay) -> str:
     if replay.state == ReplayState.PAUSED and replay.stopped_at:
         return f"before step {replay.stopped_at['step']}, {replay.stopped_at['name']}"
     if replay.state != ReplayState.RUNNING:
-        return ""
+        return "waits for a worker" if replay.state == ReplayState.QUEUED else ""
     tries = f", try {replay.attempt}" if replay.attempt > 1 else ""
     return f"{replay.progress_done} of {replay.progress_total} steps{tries}"
 

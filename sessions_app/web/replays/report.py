@@ -28,7 +28,7 @@ from sessions_app.web.forks.report import fork_context
 from sessions_app.web.render import spelled
 from sessions_app.web.render.changes import Field, field_of
 from sessions_app.web.replays.stops import argument_fields, run_page
-from sessions_app.web.replays.words import agent_of, is_fork
+from sessions_app.web.replays.words import agent_of, cancelled_words, is_fork, never_started
 from sessions_app.web.run_pages import run_address
 
 NEAREST = 3
@@ -73,9 +73,13 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
     facts = replay.facts
     proof = [_told_once(row, report.verdict or "") for row in proof_rows(report.replay.proof)] if report.replay else []
     pairs = _pairs(replay, report)
+    told, because = _headline(replay, report.verdict or "")
     return {
         **fork_context(project, replay, report.replay.fork if report.replay else None),
         "report": report,
+        "told": told,
+        "because": because,
+        "is_never_started": never_started(replay),
         "css": _GOLDEN_CSS[report.golden.result] if report.golden else verdict_css(replay),
         "reads_run": replay.verdict == "reproduced" and not is_fork(replay),
         "pairs": pairs,
@@ -105,6 +109,14 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
     }
 
 
+def _headline(replay: Replay, verdict: str) -> tuple[str, str]:
+    """The verdict, and what makes it a long sentence: that stands below it."""
+    if replay.state == ReplayState.CANCELLED:
+        return f"Cancelled {cancelled_words(replay)}", ""
+    told, _, because = verdict.partition(": ") if replay.is_in_part else (verdict, "", "")
+    return told, f"{because[:1].upper()}{because[1:]}." if because else ""
+
+
 def _in_short(proof: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
     """`Proven`, and the parts that are: each state once, in the order of the parts."""
     states = dict.fromkeys(state for _, state, _ in proof)
@@ -128,8 +140,11 @@ def linked_words(text: str, ways: Mapping[str, str | None]) -> list[tuple[str, s
 
 
 def _next_action(text: str, replay: Replay) -> str:
-    """A comparison is advised only where there is something to compare the run with."""
-    if "healthy run" not in text or any(each.is_good for each in comparable_runs(replay.run)):
+    """A comparison is advised only where something went wrong in the run, and there is something to compare it with."""
+    if replay.state == ReplayState.CANCELLED:
+        return ""
+    has_trouble = replay.run.failure_group is not None
+    if "healthy run" not in text or (has_trouble and any(each.is_good for each in comparable_runs(replay.run))):
         return text
     return "" if text.startswith("Compare") else f"{text.partition(', or compare')[0].removesuffix('.')}."
 
@@ -174,7 +189,7 @@ def verdict_css(replay: Replay) -> str:
         if replay.unproven_source if replay.expectation_met is not None else written_outcome(replay):
             return "unproven"
         return {True: "reproduced", False: "failed", None: "diverged"}[replay.expectation_met]
-    return "stopped" if replay.is_in_part else css_of(replay.verdict)
+    return "unproven" if replay.is_in_part else css_of(replay.verdict)
 
 
 def css_of(verdict: str | None) -> str:
@@ -187,17 +202,17 @@ _DIVERGED = ("diverged", "ran_past_recording", "answers_left_over", CONTRADICTOR
 
 
 def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
-    """The outcome and the number of steps; each step has its row in the diff. A cancelled replay came to nothing."""
+    """The outcome and the number of steps; each step has its row in the diff, and that there are as many as then is in
+    the verdict. A cancelled replay came to nothing."""
     produced, told = replay.produced_run, report.replay
     if produced is None or told is None or not told.has_run:
         return []
     output = describe(told.output) if told.output else produced.error_preview
     original = describe(report.output) if report.output else replay.run.error_preview
     state = STATE_WORDS[told.proof.outcome.state if told.proof and not told.fork else "proven"]
-    return [
-        Pair(what="outcome", original=original, replayed=output, proof=state),
-        Pair(what="steps", original=str(replay.run.step_count), replayed=_steps_in_words(replay, produced)),
-    ]
+    steps = Pair(what="steps", original=str(replay.run.step_count), replayed=_steps_in_words(replay, produced))
+    is_told = steps.equal_words and not told.fork
+    return [Pair(what="outcome", original=original, replayed=output, proof=state), *([] if is_told else [steps])]
 
 
 def _steps_in_words(replay: Replay, produced: Run) -> str:

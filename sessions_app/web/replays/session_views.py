@@ -105,7 +105,7 @@ def _outcomes(report: SessionReport) -> list[tuple[str, str, int]]:
 @require_POST
 @project_page("member")
 def cancel(request: HttpRequest, project: Project, session_replay_id: str) -> HttpResponse:
-    cancel_session_replay(_found(project, session_replay_id))
+    cancel_session_replay(_found(project, session_replay_id), request.user)  # type: ignore[arg-type]  # signed in: project_page
     return redirect("session_replay", project.slug, session_replay_id)
 
 

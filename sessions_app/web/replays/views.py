@@ -231,7 +231,7 @@ def _start(
 @project_page("member")
 def cancel(request: HttpRequest, project: Project, replay_id: str) -> HttpResponse:
     row = replay_or_404(project, replay_id)
-    cancel_replay(row)
+    cancel_replay(row, request.user)  # type: ignore[arg-type]  # signed in: project_page
     return redirect("replay", project.slug, row.replay_id)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sessions_app.core.judge.reading import TIMES, count
 from sessions_app.core.replay import isolation
 from sessions_app.models import Replay
-from sessions_app.models.replays import FORK_MODES, ReplayMode
+from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 
 _TITLES = {
     ReplayMode.RECORDING: "Replay #{number} of",
@@ -114,6 +114,20 @@ def world_words(replay: Replay) -> str | None:
     simulated, refused = is_simulated(replay), replay.refused_calls or 0
     claim = "isolated: " if simulated else ""
     return isolation.world_in_words(replay.facts, is_live=not simulated, refused=refused, claim=claim)
+
+
+def never_started(replay: Replay) -> bool:
+    """Whether it was cancelled before a worker took it."""
+    return replay.state == ReplayState.CANCELLED and replay.claimed_at is None
+
+
+def cancelled_words(replay: Replay) -> str:
+    """How far it had come, and who cancelled it; `progress_total` is known once it goes through the steps."""
+    by = f" by {replay.cancelled_by.get_username()}" if replay.cancelled_by else ""
+    if never_started(replay):
+        return f"before it started{by}"
+    step = min(replay.progress_done + 1, replay.progress_total)
+    return f"at step {step} of {replay.progress_total}{by}" if step else f"before its first step{by}"
 
 
 def agent_of(replay: Replay) -> str | None:

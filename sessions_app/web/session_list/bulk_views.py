@@ -144,7 +144,7 @@ def _tag(request: HttpRequest, project: Project, runs: list[Run]) -> HttpRespons
 def _cancel(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
     still_open = Replay.objects.filter(run__in=runs, state__in=OPEN_STATES)
     count = still_open.count()
-    cancel_all(still_open)
+    cancel_all(still_open, request.user)  # type: ignore[arg-type]  # signed in: project_page
     messages.info(request, f"{count} replay{' is' if count == 1 else 's are'} cancelled.")
     return _back(request, project)
 
