@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sessions_app.models import Project, Run
@@ -13,6 +13,7 @@ from sessions_app.queries.failure_groups import FailureGroup, grouped, groups_of
 SHOWN = 12
 _COUNTED = 500
 """Groups with the latest failures."""
+_DAY = timedelta(days=1)
 _OF_SIGNS = ("status", "error_preview", "anomalies")
 
 
@@ -22,6 +23,8 @@ class Failure:
 
     groups: tuple[FailureGroup, ...]
     """One for each agent, the one that failed last first."""
+    is_cold: bool
+    """Whether somebody marked the newest run of each as a cold case: it was looked at already."""
 
     @property
     def newest(self) -> FailureGroup:
@@ -77,8 +80,8 @@ class Failure:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailingNow:
     failures: list[Failure]
-    """What grew in the last 24 hours first, failed runs above anomalies, then what else happened in them, then what
-    failed last; at most `SHOWN`."""
+    """What grew in the last 24 hours first, what was marked cold below the rest, failed runs above anomalies, and what
+    grew more and later above the rest; then what else happened in them, then what failed last; at most `SHOWN`."""
     total: int
     fresh: int
     """How many of all are new or rising."""
@@ -98,11 +101,14 @@ def failing_now(project: Project, now: datetime) -> FailingNow:
     """Four queries."""
     recorded = Run.objects.filter(project=project, origin="recorded")
     alike = _alike(list(grouped(recorded, now).order_by("-last_at", "-newest")[:_COUNTED]))
-    ranked = sorted(alike, key=_place)
+    ranked = sorted(alike, key=lambda rows: _place(rows, now))
     shown = ranked[:SHOWN]
     by_name = {group.fingerprint: group for group in groups_of(recorded, [row for rows in shown for row in rows], now)}
     return FailingNow(
-        failures=[Failure(groups=tuple(by_name[row["failure_group"]] for row in rows)) for rows in shown],
+        failures=[
+            Failure(groups=tuple(by_name[row["failure_group"]] for row in rows), is_cold=_is_cold(rows))
+            for rows in shown
+        ],
         total=len(alike),
         fresh=sum(_growth(rows) > 0 for rows in alike),
     )
@@ -110,21 +116,29 @@ def failing_now(project: Project, now: datetime) -> FailingNow:
 
 def _alike(rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """The groups whose newest runs went wrong alike, each time in their order. One query."""
-    newest = Run.objects.only(*_OF_SIGNS).in_bulk([row["newest"] for row in rows])
+    runs = Run.objects.select_related("cold_case").only(*_OF_SIGNS, "cold_case__id")
+    newest = runs.in_bulk([row["newest"] for row in rows])
     found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         if row["newest"] in newest:
             run = newest[row["newest"]]
-            found.setdefault(signs_in(run), []).append(row | {"has_failed": run.status == "error"})
+            told = {"has_failed": run.status == "error", "is_cold": getattr(run, "cold_case", None) is not None}
+            found.setdefault(signs_in(run), []).append(row | told)
     return list(found.values())
 
 
-def _place(rows: Sequence[dict[str, Any]]) -> tuple[bool, bool, int, bool, float]:
-    """Of what grew, runs that failed stand above runs with an anomaly; what happened today stands above what did not,
-    also where it shrank."""
+def _place(rows: Sequence[dict[str, Any]], now: datetime) -> tuple[bool, bool, bool, float, bool, float]:
+    """Of what grew, runs that failed stand above runs with an anomaly, and growth counts less the longer ago it was;
+    what happened today stands above what did not, also where it shrank."""
+    last_at = rows[0]["last_at"]
     growth = max(_growth(rows), 0)
+    weight = growth / (1 + max(now - last_at, timedelta(0)) / _DAY)
     is_of_today = any(row["today"] for row in rows)
-    return not growth, not rows[0]["has_failed"], -growth, not is_of_today, -rows[0]["last_at"].timestamp()
+    return not growth, _is_cold(rows), not rows[0]["has_failed"], -weight, not is_of_today, -last_at.timestamp()
+
+
+def _is_cold(rows: Sequence[dict[str, Any]]) -> bool:
+    return all(row["is_cold"] for row in rows)
 
 
 def _growth(rows: Sequence[dict[str, Any]]) -> int:

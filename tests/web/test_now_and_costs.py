@@ -153,6 +153,67 @@ def test_what_failed_today_stands_above_what_did_not_also_where_it_shrinks(shop)
     assert told == [1, 0]
 
 
+def test_what_was_marked_cold_stands_below_what_nobody_looked_at(bob, shop):
+    now = timezone.now()
+    cold = fail(shop, "cold", "slot s2 is taken", at=now - timedelta(hours=1))
+    fail(shop, "open", "connection reset", at=now - timedelta(hours=9))
+    mark_cold(run=cold, reason="cannot_reproduce")
+
+    told = [failure.newest.newest.run_id for failure in failing_now(shop, now).failures]
+
+    assert told == ["open", "cold"]
+    assert bob.get("/p/shop/").content.decode().partition("slot s2")[2].index("state-cold") > 0
+
+
+def test_of_two_that_grew_alike_the_later_stands_above(shop):
+    now = timezone.now()
+    for name, hours in (("early", 20), ("late", 1)):
+        for number in range(2):
+            fail(shop, f"{name}{number}", f"{name} is gone", at=now - timedelta(hours=hours, minutes=number))
+
+    assert [failure.newest.newest.run_id[:-1] for failure in failing_now(shop, now).failures] == ["late", "early"]
+
+
+def head_of(bob):
+    return bob.get("/p/shop/").content.decode().partition("<h1")[2].partition("</header>")[0]
+
+
+def test_no_worker_is_told_in_the_head(bob, shop):
+    run = send(shop, "r1")
+    replay = Replay.objects.create(project=shop, run=run, content=run.content, number=1)
+
+    assert "No worker takes up replays" not in head_of(bob)
+
+    Replay.objects.filter(pk=replay.pk).update(created_at=timezone.now() - timedelta(minutes=2))
+
+    assert "No worker takes up replays" in head_of(bob)
+
+
+def test_a_run_that_goes_on_and_is_quiet_is_told_in_the_head(bob, shop):
+    ago = {minutes: timezone.now() - timedelta(minutes=minutes) for minutes in (1, 9)}
+    for name, minutes in (("fresh", 1), ("quiet", 9)):
+        step = make_tool_step("look") | {"started_at": ago[minutes].isoformat(), "duration_ms": 5}
+        send(shop, name, step, status="running", output=None, at=ago[minutes])
+
+    head = head_of(bob)
+
+    assert "Running, but quiet" in head
+    assert ("/p/shop/s/quiet" in head, "/p/shop/s/fresh" in head) == (True, False)
+
+
+def test_forks_that_wait_for_an_answer_are_one_line(bob, shop):
+    run = send(shop, "r1")
+    for number in range(3):
+        Replay.objects.create(
+            project=shop, run=run, content=run.content, number=number, mode="fork", fork_id=f"f{number}", state="done",
+            verdict="unknown_from_step", finished_at=timezone.now(),
+        )  # fmt: skip
+
+    told = bob.get("/p/shop/").content.decode().partition('id="now-replays"')[2]
+
+    assert (told.count("now-waiting"), told.count("needs an answer"), told.count("fork #")) == (1, 1, 3)
+
+
 def test_the_button_opens_the_newest_run_of_the_first_row(bob, shop):
     now = timezone.now()
     for name, hours in (("rising_1", 5), ("rising_2", 4)):

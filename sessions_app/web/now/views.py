@@ -29,6 +29,7 @@ from sessions_app.queries.projects import has_sessions
 from sessions_app.web.access import project_page
 from sessions_app.web.goldens.standing import standing_of
 from sessions_app.web.now.replay_lines import finished_lines
+from sessions_app.web.sessions.arrival import arrival_of
 
 _AWAY = timedelta(minutes=30)
 """Whoever comes back later than this begins a new visit."""
@@ -42,18 +43,21 @@ def now(request: HttpRequest, project: Project) -> HttpResponseBase:
         return redirect("setup", project.slug)
     moment = timezone.now()
     since = _last_visit(request, project, moment)
+    unfinished = open_replays(project)
     context = {
         "project": project,
         "section": "now",
         "failing": failing_now(project, moment),
         "standing": standing_of(project),
-        "open": open_replays(project),
+        "waiting": [replay for replay in unfinished if replay.is_over],
+        "open": [replay for replay in unfinished if not replay.is_over],
         "open_counts": open_counts(project),
         "finished": finished_lines(finished_replays(project, since)),
         "since": since,
         "loops": _with_costs(project, moment),
         "thawed": thawed(project),
         "pulse": (beat := pulse(project, moment)),
+        "quiet": _quiet(project) if beat.running else [],
         "is_stalled": beat.oldest_queued is not None and moment - beat.oldest_queued > STALLED,
     }
     return render(request, "now/now.html", context)
@@ -72,6 +76,19 @@ def _last_visit(request: HttpRequest, project: Project, moment: datetime) -> dat
         since = last
     request.session["now"] = visits | {project.slug: [since.isoformat(), moment.isoformat()]}
     return since
+
+
+LOOKED_AT = 20
+"""Runs that go on."""
+
+
+def _quiet(project: Project) -> list[tuple[Run, datetime]]:
+    """Those that go on and have told of nothing for so long that somebody should look, with when they last did."""
+    runs = Run.objects.filter(project=project, origin="recorded", status="running").defer("search")
+    found = [
+        (run, arrival_of(run, None)) for run in runs.select_related("session", "content").order_by("pk")[:LOOKED_AT]
+    ]
+    return [(run, arrival.newest_at) for run, arrival in found if arrival.is_quiet and arrival.newest_at]
 
 
 def _with_costs(project: Project, moment: datetime) -> list[tuple[Run, str, Cost | None]]:
