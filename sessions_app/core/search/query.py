@@ -172,8 +172,9 @@ def _term(part: str) -> Term | None:
 
 
 def _unknown_key(key: str, near: list[str]) -> str:
-    hint = f"did you mean {near[0]}:?" if near else 'put it in "quotes" to search for these words.'
-    return f"There is no key {key}: {hint}" if near else f"There is no key {key}:; {hint}"
+    if near:
+        return f"There is no key {key}: did you mean {near[0]}:?"
+    return f'There is no key {key}. Put it in "quotes" to search for these words.'
 
 
 def _alternatives(rest: str, part: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +16,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import QueryError
-from sessions_app.core.search.query import EXAMPLES, Query, TextValue, parse_query, quoted
+from sessions_app.core.search.query import EXAMPLES, KEYS, Query, TextValue, parse_query, quoted
 from sessions_app.models import Project, SavedQuery, Session
 from sessions_app.queries.access import has_role
 from sessions_app.queries.find import near_runs
@@ -184,15 +185,40 @@ def without_each(project: Project, query: Query, address: ListAddress, span: Spa
 
 
 def blocked(address: ListAddress, error: QueryError) -> dict[str, Any]:
-    """The query with its wrong part marked, and no rows: rows of another query would mislead."""
-    text = address.q
-    if error.part and error.part not in text:
-        before, part, after = "", error.part, ""
-    else:
-        before, part, after = text.partition(error.part) if error.part else (text, "", "")
-    told = {"error": error.message, "before": before, "part": part, "after": after, "others": error.others}
-    meant = _meant(text, (error, *error.others))
-    return told | ({"instead": {"text": meant, "href": str(address.top.but(q=meant))}} if meant else {})
+    """The query with its wrong parts marked, and no rows: rows of another query would mislead."""
+    wrong = (error, *error.others)
+    meant = _meant(address.q, wrong)
+    rest = "" if meant else _without(address.q, wrong)
+    return {
+        "error": error.message,
+        "pieces": _pieces(address.q, wrong),
+        "others": error.others,
+        "instead": _offer(address, meant),
+        "rest": _offer(address, rest),
+        "keys": KEYS,
+    }
+
+
+def _offer(address: ListAddress, text: str) -> dict[str, str] | None:
+    return {"text": text, "href": str(address.top.but(q=text))} if text else None
+
+
+def _pieces(text: str, wrong: Sequence[QueryError]) -> list[tuple[str, bool]]:
+    """The query in pieces, and whether each cannot be understood. What is not in it as it stands is told alone."""
+    parts = {error.part for error in wrong if error.part}
+    alone = [part for part in parts if part not in text]
+    if alone:
+        return [(part, True) for part in alone]
+    found = "|".join(re.escape(part) for part in sorted(parts, key=len, reverse=True))
+    whole = rf"(?<!\S)({found})(?!\S)"
+    pieces = re.split(whole if re.search(whole, text) else f"({found})", text) if found else [text]
+    return [(piece, piece in parts) for piece in pieces if piece]
+
+
+def _without(text: str, wrong: Sequence[QueryError]) -> str:
+    for error in wrong:
+        text = text.replace(error.part, "", 1)
+    return " ".join(text.split())
 
 
 def _meant(text: str, wrong: Sequence[QueryError]) -> str:
