@@ -33,8 +33,7 @@ function fetchPanel(index) {
 
 function rowOf(index) {
   const row = document.getElementById(`s${index}`);
-  if (row?.checkVisibility()) return row; // Others are there to be printed.
-  return [...body.querySelectorAll(".fold")].find((fold) => Number(fold.dataset.first) <= index && index <= Number(fold.dataset.last));
+  return row ?? [...body.querySelectorAll(".fold")].find((fold) => Number(fold.dataset.first) <= index && index <= Number(fold.dataset.last));
 }
 
 function pick(index) {
@@ -160,3 +159,6 @@ document.querySelector(".runs [aria-current]")?.scrollIntoView({ block: "nearest
 if (!location.hash && new URL(location.href).searchParams.has("run")) {
   document.querySelector(".turn ~ .turn-shown")?.scrollIntoView();
 }
+
+// The page that the menu opens to be printed.
+if (new URL(location.href).searchParams.has("print")) print();

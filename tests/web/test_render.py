@@ -253,6 +253,23 @@ def test_other_calls_do_not_fold(change):
     assert all(isinstance(entry, Line) for entry in outline(steps))
 
 
+def test_many_calls_of_one_tool_fold_whatever_their_arguments_but_for_an_odd_one():
+    steps = [row(i, key=bytes([i])) for i in range(1, 14)]
+
+    entries = outline(steps, apart={7})
+
+    assert [entry.times if isinstance(entry, Fold) else entry.step.index for entry in entries] == [6, 7, 6]
+    assert all(isinstance(entry, Line) for entry in outline(steps[:5]))
+
+
+def test_equal_calls_fold_before_those_of_one_tool_alone():
+    steps = [row(i, key=bytes([min(i, 7)])) for i in range(1, 11)]
+
+    folds = [entry for entry in outline(steps) if isinstance(entry, Fold)]
+
+    assert [(fold.first, fold.last, fold.has_same_arguments) for fold in folds] == [(1, 6, False), (7, 10, True)]
+
+
 def test_model_calls_alone_never_fold():
     assert all(isinstance(entry, Line) for entry in outline([row(i, "model", key=None) for i in range(1, 9)]))
 

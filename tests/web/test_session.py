@@ -37,19 +37,20 @@ def test_the_list_begins_a_little_before_the_step_that_is_open(shop, bob):
 
 
 def rows_of(page):
-    """The steps of the list, without those that are only printed."""
-    return re.findall(r'<tr id="s(\d+)"', page.rpartition("<tbody>")[2])
+    return re.findall(r'<tr id="s(\d+)"', page)
 
 
-def test_what_stands_before_the_list_is_printed_with_it(shop, bob):
+def test_all_steps_are_listed_to_be_printed_and_not_on_every_visit(shop, bob):
     steps = [tool_step(f"t{number}") for number in range(1, 31)]
     steps[19] |= {"error": {"type": "Deadlock", "message": "blocked"}}
     run = load_record(shop, steps=steps)
 
-    printed = match(r'<tbody class="print-rows">(.*?)</tbody>', page_of(bob, run))
+    seen, printed = page_of(bob, run), page_of(bob, run, print=1)
 
-    assert re.findall(r'<tr id="s(\d+)"', printed) == [str(n) for n in range(1, 16)]
-    assert "print-rows" not in page_of(bob, run, step=20)
+    assert rows_of(printed) == [str(n) for n in range(1, 31)]
+    assert rows_of(seen) == [str(n) for n in range(16, 31)]
+    assert 'print-only">Steps 16 to 30 of 30</p>' in seen
+    assert "step=20&amp;print=1" in seen
 
 
 def test_a_long_run_says_which_of_its_steps_are_printed(shop, bob):
@@ -134,7 +135,7 @@ def test_rows_tell_calls_without_the_frame_of_their_json(shop, bob):
     rows = match(r"<tbody>(.*?)</tbody>", page_of(bob, run))
 
     assert "→ cancel_order ORD-5512<" in rows
-    assert '<span class="recorded cut">ORD-5521</span>' in rows
+    assert '<span class="recorded cut"><span class="key-of">order_id</span> ORD-5521</span>' in rows
     assert '<span class="key-of">order_id</span> ORD-5512 <span class="key-of">reason</span> mistake' in rows
 
 
@@ -216,7 +217,7 @@ def test_the_panel_shows_the_step_that_the_story_names_where_nothing_went_wrong(
 
 
 def test_a_long_run_opens_at_once_at_the_step_asked_for(shop, bob):
-    run = load_record(shop, steps=long_run(1000))
+    run = load_record(shop, steps=[step | {"name": f"t{at}"} for at, step in enumerate(long_run(1000))])
 
     page = page_of(bob, run, step=750)
 
@@ -224,6 +225,17 @@ def test_a_long_run_opens_at_once_at_the_step_asked_for(shop, bob):
     assert page.count('<tr id="s') == 200
     assert 'class="ruler"' in page
     assert len(page) < 300 * 1024
+
+
+def test_many_calls_of_one_tool_fold_but_for_the_one_that_failed(shop, bob):
+    run = load_record(shop, steps=long_run(100))
+
+    page = page_of(bob, run, step=100)
+
+    assert rows_of(page) == ["100"]
+    assert '</span><span class="answer">' in match(r'<tr id="s100"(.*?)</tr>', page)
+    fold = " ".join(re.sub(r"<[^>]*>", " ", match(r'<tr class="fold"(.*?)</tr>', page)).split())
+    assert fold.endswith("row 1 … row 99 unfold 99 steps · different arguments and results –")
 
 
 def test_the_number_of_queries_does_not_grow_with_the_run(shop, bob):

@@ -5,7 +5,7 @@ Works on rows alone: equal keys are equal calls, so nothing has to be loaded to 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -19,6 +19,8 @@ from sessions_app.web.badges import SOURCE_MEANS, State, state_of
 
 REPEATS = 3
 """Fewer are not worth folding."""
+ALIKE = 6
+"""Calls of one tool whose arguments differ say more each: fewer than these are listed."""
 LONGEST_CYCLE = 6
 DEEPEST = 6
 ICONS = {"model": "brain", "tool": "wrench", "retrieval": "search", "agent": "bot"}
@@ -170,6 +172,28 @@ class Fold:
         return sum(known) if known else None
 
     @property
+    def last_calls(self) -> tuple[Line, ...]:
+        """The calls of its last turn."""
+        return tuple(line for line in self.lines[-self._turn :] if line.step.kind != "model")
+
+    @property
+    def has_same_arguments(self) -> bool:
+        return all(line.step.arguments_key == self._first_of(i).arguments_key for i, line in enumerate(self.lines))
+
+    @property
+    def has_same_results(self) -> bool:
+        of_calls = (i for i, line in enumerate(self.lines) if line.step.kind != "model")
+        return all(self.lines[i].step.result_key == self._first_of(i).result_key for i in of_calls)
+
+    @property
+    def _turn(self) -> int:
+        return len(self.lines) // self.times
+
+    def _first_of(self, i: int) -> StepSummary:
+        """The step of the first turn in the place of this one."""
+        return self.lines[i % self._turn].step
+
+    @property
     def is_answer_captured(self) -> bool:
         return all(line.step.result_key is not None for line in self.calls)
 
@@ -180,7 +204,7 @@ class Fold:
     @property
     def around(self) -> int:
         """Steps between the calls: the model asking again."""
-        return len(self.lines) // self.times - len(self.calls)
+        return self._turn - len(self.calls)
 
 
 Entry = Line | Fold
@@ -215,25 +239,39 @@ def outline(
     snippets: Mapping[int, Pieces] | None = None,
     hidden: Mapping[int, int | None] | None = None,
     called: Mapping[int | None, Sequence[Run]] | None = None,
+    apart: Collection[int] = (),
     by_name: bool = False,
 ) -> list[Entry]:
     """`asked` is the step that is shown beside the list; `unfolded` holds first steps of open loops; `hidden` has the
-    steps that are left out, each with its parent; `called` has the runs that steps called. `by_name` folds calls of
-    one tool whatever its arguments were, which is what a list of times has to say of them."""
+    steps that are left out, each with its parent; `called` has the runs that steps called. Equal calls fold, and then
+    calls of one tool whatever its arguments were, but for those that stand `apart`; a list of times has nothing to say
+    of arguments, so that it folds the latter alone, which is `by_name`."""
     lines = _lines(rows, started_at, hidden or {}, called or {})
     lines = [_with_hits(line, hits or {}, snippets or {}) for line in lines]
-    marks = [(_named if by_name else _signature)(line) for line in lines]
-    entries: list[Entry] = []
-    at = 0
-    while at < len(lines):
-        cycle, times = _cycle_at(marks, at)
-        if times < REPEATS:
-            entries.append(lines[at])
-            at += 1
-            continue
-        entries.append(_fold(lines[at : at + cycle * times], cycle, times, asked, frozenset(unfolded)))
-        at += cycle * times
-    return entries
+    loops = _Loops(asked=asked, unfolded=frozenset(unfolded))
+    entries: Sequence[Entry] = lines if by_name else loops.folded(lines, _signature, REPEATS)
+    return loops.folded(entries, lambda line: _named(line, apart), REPEATS if by_name else ALIKE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Loops:
+    """What the page asks for of the loops that are found."""
+
+    asked: int | None
+    unfolded: frozenset[int]
+
+    def folded(self, entries: Sequence[Entry], mark: Callable[[Line], Hashable], least: int) -> list[Entry]:
+        """Lines whose marks go round at least so often become one fold; a fold is like no other."""
+        marks = [entry.first if isinstance(entry, Fold) else mark(entry) for entry in entries]
+        found: list[Entry] = []
+        at = 0
+        while at < len(entries):
+            cycle, times = _cycle_at(marks, at)
+            end = at + (cycle * times if times >= least else 1)
+            lines = [entry for entry in entries[at:end] if isinstance(entry, Line)]
+            found.append(entries[at] if end == at + 1 else _fold(lines, cycle, times, self.asked, self.unfolded))
+            at = end
+        return found
 
 
 def _fold(lines: list[Line], cycle: int, times: int, asked: int | None, unfolded: frozenset[int]) -> Fold:
@@ -329,10 +367,13 @@ def _signature(line: Line) -> Hashable:
     return (*call, row.has_failed, row.error_preview, line.depth, row.source)
 
 
-def _named(line: Line) -> Hashable:
-    """Equal for steps of the same kind and name; one that failed equals no other."""
+def _named(line: Line, apart: Collection[int]) -> Hashable:
+    """Equal for steps of the same kind and name; one that failed, or that somebody looks for, equals no other."""
     row = line.step
-    return row.index if line.called or row.has_failed else (row.kind, row.kind != "model" and row.name, line.depth)
+    if line.called or line.hits or row.has_failed or row.index in apart:
+        return row.index
+    told = (row.source, row.outcome, row.state_changes, row.kind != "model" and row.is_answer_empty)
+    return (row.kind, row.kind != "model" and row.name, line.depth, *told)
 
 
 def _cycle_at(marks: list[Hashable], at: int) -> tuple[int, int]:

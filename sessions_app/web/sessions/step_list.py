@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
 from sessions_app.core.judge.story import named_step
+from sessions_app.core.payload import JsonObject
 from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.forks.what_if import what_if_part
@@ -50,18 +51,16 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
         snippets=found.hits.snippets if found else {},
         hidden=hidden,
         called=called,
+        apart=() if shown_as else _odd(anomalies),
         by_name=bool(shown_as),
     )
-    far: list[Line | Fold] = []
-    if not (shown_as or {"at", "step"} & request.GET.keys()):
-        far, entries = _near(entries, shown)
+    if not (shown_as or {"at", "step", "print"} & request.GET.keys()):
+        entries = _near(entries, shown)
         rows = [row for row in rows if row.index >= _first(entries[0])]
     folds = [entry.first for entry in entries if isinstance(entry, Fold)]
     query = place.query + kept(request, place) + shown_as
     return {
         "entries": entries,
-        "printed_entries": far,
-        "printed_from": page.rows[0].index,
         "called_elsewhere": called.get(None),
         "find": replace(found, shown=shown) if found else None,
         "can_find": is_whole and not place.token,
@@ -95,12 +94,10 @@ def _is_part(page: steps.RowPage, shown: int) -> bool:
     return page.before is not None or page.after is not None or shown < len(page.rows)
 
 
-def _near(entries: list[Line | Fold], shown: int) -> tuple[list[Line | Fold], list[Line | Fold]]:
-    """What is printed alone, and what is listed: from a little before the open step, where it would not be in sight
-    otherwise."""
+def _near(entries: list[Line | Fold], shown: int) -> list[Line | Fold]:
+    """From a little before the open step, where it would not be in sight otherwise."""
     at = sum(_first(entry) <= shown for entry in entries) - 1
-    start = at - _ABOVE if at > 2 * _ABOVE else 0
-    return entries[:start], entries[start:]
+    return entries[at - _ABOVE if at > 2 * _ABOVE else 0 :]
 
 
 def _first(entry: Line | Fold) -> int:
@@ -114,6 +111,12 @@ def _called(place: RunPlace, last: int) -> dict[int | None, list[Run]]:
         step = run.parent_step if (run.parent_step or 0) <= last else None
         found.setdefault(step, []).append(run)
     return found
+
+
+def _odd(anomalies: list[JsonObject]) -> set[int]:
+    """Where each anomaly is first, but for mere numbers of calls: these steps are never folded away."""
+    found = (Anomaly.from_json(item) for item in anomalies)
+    return {each.odd_step for each in found if each.odd_step and each.weight < 2}
 
 
 def _failed(run: Run, last: int) -> list[int]:
