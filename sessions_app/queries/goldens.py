@@ -52,10 +52,15 @@ def known_runs(golden: Golden) -> tuple[list[str], list[str]]:
     ]
 
 
-def answered_by_hand(runs: Sequence[Run]) -> set[int | None]:
-    """Keys of those in which somebody wrote an answer."""
-    replays = Replay.objects.filter(produced_run__in=runs).only("produced_run", "facts")
-    return {replay.produced_run_id for replay in replays if sources_of(replay).get("by_hand")}
+def made_by(runs: Sequence[Run]) -> dict[int | None, Replay]:
+    """By the keys of the runs the replays that produced them; a run that was recorded has none."""
+    replays = Replay.objects.filter(produced_run__in=runs)
+    return {each.produced_run_id: each for each in replays.only("produced_run", "facts", "number", "mode", "is_golden")}
+
+
+def is_by_hand(replay: Replay) -> bool:
+    """Whether somebody wrote one of its answers."""
+    return bool(sources_of(replay).get("by_hand"))
 
 
 def goldens_of(project: Project) -> QuerySet[Golden]:

@@ -118,7 +118,7 @@ function refresh() {
 }
 
 function submitForm(event) {
-  const form = event.target.closest?.("form");
+  const form = event.target.closest?.("form") ?? document.querySelector('main [data-next] kbd[data-mod="Enter"]')?.closest("form");
   if (!form) return false;
   form.requestSubmit();
   return true;

@@ -97,7 +97,7 @@ def test_beside_each_check_stands_what_the_run_gives_ticked_or_not(bob, bad):
     assert [outcome_in(page, number) for number in (1, 3)] == ["passed", "passed"]
     assert [outcome_in(part.content.decode(), number) for number in (1, 3)] == ["failed", "failed"]
     assert 'id="judged-1" hx-swap-oob="true"' in " ".join(part.content.decode().split())
-    assert "it answered “Order #4421 is shipped.”" in words_of(part)
+    assert "failed : it answered “Order #4421 is shipped.”" in words_of(part)
 
 
 REJECTED = tool_step(tool_name="pay", arguments={"id": "LI-33"}, result={"status": "rejected"})
@@ -121,7 +121,7 @@ def test_a_run_that_went_wrong_proposes_what_may_not_happen_again(bob, shop, ste
     page = bob.get(form_of(run))
 
     rows = page.context["rows"]
-    assert [(row.proposal.words, row.typed, row.judged[0]) for row in rows if row.is_ticked] == [
+    assert [(row.proposal.words, row.typed, row.judged.outcome) for row in rows if row.is_ticked] == [
         (ticked, typed, "fail")
     ]
     assert f"This run went wrong: {run.anomalies[0]['message']}" in words_of(page)
@@ -137,7 +137,7 @@ def test_an_argument_that_went_wrong_may_not_be_sent_again(bob, shop):
     ticked = [row for row in bob.get(form_of(run)).context["rows"] if row.is_ticked]
 
     words = "charge is called with guest_id that does not contain"
-    assert [(row.proposal.words, row.typed, row.judged[0]) for row in ticked] == [(words, "g_214", "fail")]
+    assert [(row.proposal.words, row.typed, row.judged.outcome) for row in ticked] == [(words, "g_214", "fail")]
 
 
 def test_a_golden_that_passes_on_the_run_that_went_wrong_is_warned_of_until_it_fails(bob, shop):
@@ -169,6 +169,12 @@ def test_only_the_first_line_of_an_answer_stands_in_its_field(bob, shop):
 
     rows = [row for each in (run, blank) for row in bob.get(form_of(each)).context["rows"]]
     assert [row.typed for row in rows if row.proposal.words == "the answer contains"] == ["Two orders:", ""]
+
+
+def test_a_form_without_a_tick_says_so_beside_its_button(bob, bad):
+    page = post(bob, bad, name="All orders").content.decode()
+
+    assert "Tick at least one check." in page.partition('class="line golden-save"')[2]
 
 
 def test_what_is_ticked_is_kept(bob, bad):
@@ -292,7 +298,7 @@ def test_a_replay_of_a_known_run_is_no_second_one_and_an_answer_by_hand_is_named
     )
 
     assert "Fails on 1 known run and passes on 1." in page
-    assert "good with an answer written by hand" in page
+    assert "replay #1 with an answer written by hand" in page
     assert page.count("written by hand") == 1
     assert "fails on the bad run passes only on an answer written by hand runs your code" in listed
     assert "So far only the recordings differ" in listed
@@ -462,7 +468,7 @@ def test_states_between_steps_are_demanded_by_ticks_and_fail_with_what_stood_the
 
     golden = Golden.objects.get()
     page = bob.get(reverse("golden", args=["shop", golden.golden_id]))
-    assert [cells[0] for _, cells in page.context["checks"]] == [
+    assert [(cells[0].outcome, cells[0].seen) for _, cells in page.context["checks"]] == [
         ("fail", "at the end, /answer_length is 41"),
         ("fail", "after step 1, /retrieved_docs_count is 2"),
         ("fail", "after step 2, /selected_tool is search"),
@@ -552,8 +558,29 @@ def test_a_golden_leads_with_its_last_result(bob, bad):
     assert headline() == "Running"
     golden.runs.update(result="fail", words="Expected: at most 1 call of find; find was called 2 times")
     assert headline() == "Failed. Expected: at most 1 call of find; find was called 2 times"
+    seen = {"check": golden.checks[0], "words": "w", "passed": False, "seen": "it answered"}
+    golden.runs.update(words="Expected: w; it answered", checks=[seen])
+    assert headline() == "Failed. Expected: w; it answered"
     golden.runs.update(result="pass", words="The check passed")
     assert headline() == "Passed"
+
+
+def test_a_failure_is_told_once_and_leads_to_its_step_beside_the_results_before(bob, shop):
+    run = load_record(shop, run_id="well", session_id="well", output="Yes.", steps=[tool_step(), model_step(1)])
+    golden = keep(run, replay={"mode": "recording"}, checks=[{"kind": "output", "contains": "No"}])
+    for _ in range(2):
+        bob.post(reverse("run_golden", args=["shop", golden.golden_id]))
+    failed = {"check": golden.checks[0], "words": "w", "passed": False, "seen": "it answered “Yes.”"}
+    Replay.objects.update(state="done", verdict="reproduced", produced_run=None)
+    golden.runs.update(result="fail", words="Expected: w; it answered “Yes.”", checks=[failed])
+
+    page = words_of(answer := bob.get(reverse("golden", args=["shop", golden.golden_id])))
+
+    assert "Failed. The check did not hold." in page
+    assert page.count("it answered") == 1
+    assert "last 2 runs failed failed" in page
+    assert "?run=well&amp;step=2" in answer.content.decode()
+    assert "fails on its own recording, which went well" in words_of(bob.get(reverse("goldens", args=["shop"])))
 
 
 def test_the_page_of_a_golden_that_runs_no_code_says_so_once(bob, bad):

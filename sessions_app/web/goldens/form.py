@@ -12,6 +12,7 @@ from django import forms
 from sessions_app.core.fork.order import MAX_SAMPLES
 from sessions_app.core.goldens.proposals import Proposal
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.web.goldens.evidence import Cell
 
 MODES = (
     ("code_and_tools", "Your code and tools"),
@@ -76,8 +77,8 @@ class Row:
     is_ticked: bool
     typed: str
     error: str = ""
-    judged: tuple[str, str] | None = None
-    """What the run itself gives: the outcome, and what was seen. None where the check cannot be read."""
+    judged: Cell | None = None
+    """What the run itself gives; None where the check cannot be read."""
 
     @property
     def is_of_one_call(self) -> bool:

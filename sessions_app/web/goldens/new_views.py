@@ -53,6 +53,8 @@ class Fix:
 
     bad: Run
     good: Run
+    replay: Replay | None
+    """Which produced the good one."""
     name: str
 
 
@@ -86,7 +88,7 @@ def new_golden(request: HtmxHttpRequest, project: Project, session_id: str) -> H
     tried = _tried(place.run, checks) if checks and not is_kept else {}
     draft.rows = _judged(place.run, draft.rows)
     if request.htmx:
-        tried |= {"rows": draft.rows, "is_part": True}
+        tried |= {"project": project, "rows": draft.rows, "is_part": True}
         return render(request, "goldens/_tried.html", tried)
     return _page(request, project, place, draft, tried, 422 if is_posted and not tried else 200)
 
@@ -159,7 +161,7 @@ def _fix(run: Run, replay: Replay | None) -> Fix | None:
     """A replay of the repaired code is the fix of its run, and a fork that of its parent; else the newest fork of the
     run that came out as expected."""
     if replay is not None and replay.produced_run is not None:
-        return Fix(bad=run, good=replay.produced_run, name=f"Repair of {run.run_id}"[:200])
+        return Fix(bad=run, good=replay.produced_run, replay=replay, name=f"Repair of {run.run_id}"[:200])
     if run.origin == "fork":
         parents = Run.objects.filter(project=run.project_id, run_id=run.parent_run_id).select_related("project")
         parent = parents.exclude(pk=run.pk).first()
@@ -172,7 +174,7 @@ def _fix(run: Run, replay: Replay | None) -> Fix | None:
 
 def _of_fork(bad: Run, fork: Replay | None, good: Run) -> Fix:
     hypothesis = fork.order.get("hypothesis") if fork else None
-    return Fix(bad=bad, good=good, name=str(hypothesis or f"Repair of {bad.run_id}")[:200])
+    return Fix(bad=bad, good=good, replay=fork, name=str(hypothesis or f"Repair of {bad.run_id}")[:200])
 
 
 def _proposals(run: Run, fix: Fix | None) -> tuple[list[Proposal], set[int]]:

@@ -46,7 +46,10 @@ def proof_of(golden: Golden, project: Project, by_hand: Collection[str] = ()) ->
 def _shown(golden: Golden, by_hand: Collection[str]) -> Iterator[tuple[bool, str]]:
     """What merely passes again, without failing on another run, repeats its recording."""
     fails, passes, runs_code = bool(golden.fails_on), bool(golden.passes_on), golden.mode in OF_CODE
-    yield fails, "fails on the bad run" if fails else "no bad run seen yet"
+    if _fails_on_its_recording(golden):
+        yield False, "fails on its own recording, which went well"
+    else:
+        yield fails, "fails on the bad run" if fails else "no bad run seen yet"
     if passes and set(golden.passes_on).issubset(by_hand):
         yield False, "passes only on an answer written by hand"
     elif passes and not fails and not runs_code:
@@ -54,6 +57,13 @@ def _shown(golden: Golden, by_hand: Collection[str]) -> Iterator[tuple[bool, str
     else:
         yield passes and fails, "passes on a fix" if passes and fails else "no fix seen yet"
     yield runs_code, "runs your code" if runs_code else "runs none of your code"
+
+
+def _fails_on_its_recording(golden: Golden) -> bool:
+    """And on nothing else: a run that went well is no bad run, nor is a replay that repeats it."""
+    scene, is_repeated = golden.run, golden.mode == ReplayMode.RECORDING
+    went_well = scene.status == "ok" and scene.failure_group is None
+    return went_well and (golden.fails_on == [scene.run_id] or (is_repeated and scene.run_id in golden.fails_on))
 
 
 def _in_code(golden: Golden, project: Project) -> str:

@@ -16,6 +16,7 @@ from replay_goldens.checks import read_checks
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.dataset import FORMATS
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.parts import PRESET_WORDS, Parts
 from sessions_app.core.search.query import parse_query
 from sessions_app.models import Golden, GoldenRun, Project, Run
@@ -23,16 +24,17 @@ from sessions_app.models.replays import OF_CODE, ReplayMode
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.goldens import (
     LastRuns,
-    answered_by_hand,
     deploys_of,
     exportable_goldens,
     golden_by_id,
     golden_run_by_id,
     golden_runs,
     goldens_of,
+    is_by_hand,
     known_runs,
     last_runs,
     live_goldens,
+    made_by,
 )
 from sessions_app.queries.projects import has_sessions
 from sessions_app.queries.replays import queue_of
@@ -47,7 +49,7 @@ from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
 from sessions_app.web.badges import state_of
 from sessions_app.web.downloads import attachment
-from sessions_app.web.goldens.evidence import by_check, columns_of
+from sessions_app.web.goldens.evidence import Column, by_check, columns_of, step_of
 from sessions_app.web.goldens.proof import Proof, proof_of
 from sessions_app.web.goldens.standing import standing_of
 from sessions_app.web.htmx import HtmxHttpRequest
@@ -99,8 +101,8 @@ def _rows(project: Project, keys: Sequence[int]) -> list[tuple[Golden, LastRuns 
     last = last_runs(shown)
     names = {name for golden in shown for name in golden.passes_on}
     passed = list(project.runs.filter(run_id__in=names).only("run_id"))
-    written = answered_by_hand(passed)
-    by_hand = {run.run_id for run in passed if run.pk in written}
+    replays = made_by(passed)
+    by_hand = {run.run_id for run in passed if run.pk in replays and is_by_hand(replays[run.pk])}
     return [(golden, last.get(golden.pk), proof_of(golden, project, by_hand)) for golden in shown]
 
 
@@ -112,8 +114,9 @@ def golden(request: HtmxHttpRequest, project: Project, golden_id: str) -> HttpRe
     if settle(runs):
         row = golden_or_404(project, golden_id)
     is_live = any(run.result is None for run in runs)
-    context = _context(request, project, row) | _evidence(row) | {"runs": runs, "is_live": is_live}
-    context |= _last_result(row)
+    evidence = _evidence(row)
+    context = _context(request, project, row) | evidence | {"runs": runs, "is_live": is_live}
+    context |= {"history": runs[::-1]} | _last_result(row, evidence["columns"])
     if request.htmx:
         return live_part_of(request, "goldens/_known.html", context, [(run.pk, run.result) for run in runs])
     return render(request, "goldens/golden.html", context | {"live_budget": _live_budget(row)})
@@ -141,14 +144,38 @@ def _in_a_line(words: str) -> str:
     return words[:1].lower() + words[1:]
 
 
-def _last_result(row: Golden) -> dict[str, Any]:
+def _last_result(row: Golden, columns: Sequence[Column]) -> dict[str, Any]:
     """Of the runs that were made last, in words; nothing of a golden that never ran."""
     last = last_runs([row]).get(row.pk)
     if last is None:
         return {}
     run, shown = last.decider, state_of("golden", last.decider.result)
-    why = f". {run.words}" if run.words and run.result != "pass" else ""
-    return {"last_run": run, "last_icon": shown.icon, "last_words": f"{shown.word.capitalize()}{why}"}
+    why = "" if run.result == "pass" else _counted(run) if _is_told(run, columns) else run.words
+    words = f"{shown.word.capitalize()}. {why}" if why else shown.word.capitalize()
+    return {"last_run": run, "last_icon": shown.icon, "last_words": words, "last_step": _failed_step(run)}
+
+
+def _is_told(run: GoldenRun, columns: Sequence[Column]) -> bool:
+    """Whether a column shows the same failure."""
+    failed = [cell.seen for column in columns for cell in column.cells if cell.outcome == "fail"]
+    return bool(run.checks) and any(seen in run.words for seen in failed)
+
+
+def _counted(run: GoldenRun) -> str:
+    failed = sum(each["passed"] is False for each in run.checks)
+    told = "The check" if len(run.checks) == 1 else f"{failed} of {len(run.checks)} checks"
+    return f"{told} did not hold."
+
+
+def _failed_step(run: GoldenRun) -> int | None:
+    """Where the run that was produced shows what its first failed check says."""
+    return next((step for each, step in _checks_of(run) if each["passed"] is False), None)
+
+
+def _checks_of(run: GoldenRun) -> list[tuple[JsonObject, int | None]]:
+    """Each with the step of the run that was produced."""
+    made = run.replay.produced_run
+    return [(each, step_of(made, each["check"]) if made else None) for each in run.checks]
 
 
 def _parts(row: Golden) -> Parts:
@@ -298,6 +325,7 @@ def _of_run(project: Project, run: GoldenRun) -> dict[str, Any]:
         "section": "goldens",
         "golden": run.golden,
         "run": run,
+        "checks": _checks_of(run),
         "replay": run.replay,
         "is_live": is_live,
         "queue": queue_of(project) if is_live else None,
