@@ -370,7 +370,7 @@ def test_run_without_an_answer_is_found(run, ending):
 
 
 def test_a_recording_that_breaks_off_is_said_to_end_and_not_the_run():
-    assert found("no_answer", make_run(model(), status="cut_off")) == [("Recording ends without an answer", (1,))]
+    assert found("no_answer", make_run(model(), status="cut_off")) == [("Recording cut off without an answer", (1,))]
 
 
 @pytest.mark.parametrize("origin", ["fork", "replay"])

@@ -14,6 +14,7 @@ from sessions_app.services.notes import LONGEST, MOST, write_note
 from sessions_app.services.sharing import create_link
 from sessions_app.templatetags.notes import noted
 from tests.web.browsing import arrive, press
+from tests.web.forked import load_forked, load_parent, make_fork
 from tests.web.making import client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, tool_step
 from tests.web.test_session import page_of
@@ -192,3 +193,16 @@ def test_a_note_is_written_by_keys_alone(page, live_server, shop):
     expect(page.locator("#panel .noted-text")).to_have_text("user_id is missing, see #3")
     found = Axe().run(page).response["violations"]
     assert [each["id"] for each in found if each["impact"] in {"serious", "critical", "moderate"}] == []
+
+
+def test_notes_and_tags_of_the_recorded_run_are_not_told_of_its_fork(shop, bob, ann):
+    made = load_forked(shop)
+    fork = make_fork(load_parent(shop), produced_run=made)
+    write_note(run=fork.run, text="on the recording", author=ann)
+    made.session.tags = ["INC-7"]
+    made.session.save()
+
+    recorded, forked = (page_of(bob, made, run=name) for name in (fork.run.run_id, made.run_id))
+
+    assert ("on the recording" in recorded, "INC-7" in recorded) == (True, True)
+    assert ("on the recording" in forked, "INC-7" in forked) == (False, False)

@@ -216,7 +216,8 @@ def test_a_recording_that_breaks_off_says_so_once_and_by_its_state(shop, bob):
     top = match(r'<div class="top">(.*?)<div class="views-line">', page_of(bob, run))
     words = " ".join(re.sub(r"<[^>]+>", " ", top).split())
 
-    assert "step 2 Recording ends without an answer 2 steps · 1 tool call" in words
+    assert "step 2 Recording cut off without an answer 2 steps · 1 tool call" in words
+    assert "answered not captured the recording ends before it" in words
     assert words.count("cut off") == 1
     assert "breaks off" not in words
     assert "send the run" not in words

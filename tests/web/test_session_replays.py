@@ -14,7 +14,7 @@ from sessions_app.services.session_replays import request_session_replay
 from tests.contradicting import turns_that_contradict
 from tests.proofs import make_proof
 from tests.web.making import client_of, make_project, make_user, match
-from tests.web.records import load_record, tool_step
+from tests.web.records import load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
 MARKUP = "<script>alert(1)</script>"
@@ -159,7 +159,7 @@ def test_list_tabs_and_head_say_which_run_is_cold_or_did_not_reproduce(shop, bob
 
     def shown():
         row = match(r"(<tr role=\"row\"\s+data-row.*?</tr>)", bob.get("/p/shop/sessions").content.decode())
-        head = match(r'<nav class="runs(.*?)<div class="top"', bob.get("/p/shop/s/chat").content.decode())
+        head = match(r'<nav class="runs(.*?)<div class="views-line"', bob.get("/p/shop/s/chat").content.decode())
         return words_of(row), words_of(head)
 
     row, head = shown()
@@ -195,6 +195,9 @@ def test_runs_are_told_apart_by_what_they_were_asked_and_those_that_went_wrong_a
     Run.objects.filter(run_id="chat_2").update(failure_group="f" * 10)
 
     assert "1 of 2 runs went wrong: 2 Pay with the card on file" in head()
+    assert "may repeat what was wrong" not in head()
+    load_record(shop, run_id="chat_3", session_id="chat", input="Did it work?", steps=[model_step()])
+    assert "this run came after it and called no tool" in head("chat_3")
     assert "runs went wrong" not in head("chat_2")
 
 

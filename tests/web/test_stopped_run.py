@@ -55,6 +55,7 @@ def test_the_steps_of_a_stopped_fork_say_that_it_waits_and_not_that_something_wa
     story = " ".join(re.sub(r"<[^>]+>", "", match(r'<p class="story">(.*?)</p>', page)).split())
     assert story.startswith("Stopped at step 4: the answer of lookup_order to query my order, tenant")
     assert "forked" in match(r'<dl class="facts">(.*?)</dl>', page)
+    assert 'data-shown="4"' in page
     assert "started</dt>" not in page
     assert "this answer is unknown, and the run waits here for one" in page
     facts = match(r'<dl class="facts">(.*?)</dl>', page)

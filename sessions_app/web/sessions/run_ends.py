@@ -56,7 +56,7 @@ def _of_output(output: Payload | None, status: str, characters: int, lines: int)
     if output is None and status == "running":
         return End(label="answer", is_awaited=True)
     if output is None and status == "cut_off":
-        return End(label="answer", is_lost=True)
+        return End(label="answered", is_lost=True)
     label = "answered" if output is None or status in ("ok", "running") else "output"
     return _of_payload(label, output, "send the run's output when it ends", characters, lines)
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd_step
 from sessions_app.core.judge.story import named_step
 from sessions_app.core.payload import JsonObject
-from sessions_app.models import Project, Run
+from sessions_app.models import Project, Replay, Run
 from sessions_app.queries import steps
 from sessions_app.web.forks.what_if import what_if_part
 from sessions_app.web.notes.lines import notes_on_step
@@ -31,7 +31,8 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
     found = search(request, place) if is_whole else None
     hits = found.hits.counts if found else {}
     anomalies = cut_anomalies(place, run.anomalies)
-    first = next(iter(hits), None) or first_odd_step([Anomaly.from_json(item) for item in anomalies])
+    first = next(iter(hits), None) or _waits_at(run)
+    first = first or first_odd_step([Anomaly.from_json(item) for item in anomalies])
     hides = folds_inner(request) and steps.has_outer(run)
     first = first or (last if run.status == "running" else named_step(run.story))
     first = first or (steps.first_listed(run) if hides else None)
@@ -111,6 +112,12 @@ def _called(place: RunPlace, last: int) -> dict[int | None, list[Run]]:
         step = run.parent_step if (run.parent_step or 0) <= last else None
         found.setdefault(step, []).append(run)
     return found
+
+
+def _waits_at(run: Run) -> int | None:
+    """Where a run that a fork or a replay made stopped."""
+    made_by: Replay | None = getattr(run, "produced_by", None)
+    return (made_by.stopped_at or {}).get("step") if made_by else None
 
 
 def _odd(anomalies: list[JsonObject]) -> set[int]:

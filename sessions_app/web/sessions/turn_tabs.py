@@ -42,10 +42,18 @@ def tabs_context(place: RunPlace) -> dict[str, Any]:
         "tabs": tabs,
         "wrong_tabs": wrong[:NAMED],
         "wrong_count": len(wrong),
+        "repeats_unchecked": _repeats_unchecked(place.run, tabs),
         "is_the_wrong_one": [tab.run.pk for tab in wrong] == [place.run.pk],
         "session_replay": asked,
         "session_replay_words": session_report(asked).words if asked else "",
     }
+
+
+def _repeats_unchecked(run: Run, tabs: Sequence[Tab]) -> bool:
+    """Whether a run before it went wrong, and it called no tool that could have told it otherwise."""
+    wrong = [tab.number for tab in tabs if tab.went_wrong]
+    own = next((tab.number for tab in tabs if tab.run.pk == run.pk), 0)
+    return bool(wrong) and wrong[0] < own and not run.tool_call_count
 
 
 def _is_marked(replay: Replay) -> bool:

@@ -19,7 +19,7 @@ from sessions_app.core.payload import TEXT, Payload
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Run
 from sessions_app.queries.access import SEES_RAW, has_role
-from sessions_app.queries.notes import notes_of_session
+from sessions_app.queries.notes import notes_of_run, notes_of_session
 from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.prices import cost_of_run, price_list
 from sessions_app.queries.run_ends import ends_of
@@ -91,6 +91,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
     run = place.run
     tried = tried_context(run)
     made_by = tried["made_by"]
+    notes = notes_of_run(run) if made_by else notes_of_session(run.session)
     return {
         "project": project,
         "section": "sessions",
@@ -100,7 +101,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         **tried,
         "diff_partners": diff_partners(place, tried["replays"]),
         **tabs_context(place),
-        "note_lines": note_lines(request.user, project, notes_of_session(run.session)),
+        "note_lines": note_lines(request.user, project, notes),
         "may_change": has_role(request.user, project, "member"),
         "asked_step": whole_number(request.GET.get("step"), 0),
         "asked_at_step": request.GET.get("at_step"),

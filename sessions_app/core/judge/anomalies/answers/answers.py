@@ -68,7 +68,7 @@ def _is_stopped(run: Run) -> bool:
 
 def _ending_in_words(run: Run) -> str:
     ending = _ending(run)
-    return f"Ended without an answer: {ending}" if ending else "Recording ends without an answer"
+    return f"Ended without an answer: {ending}" if ending else "Recording cut off without an answer"
 
 
 def _ending(run: Run) -> str:
