@@ -12,6 +12,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "warning_unsaid",
         "sub_agent_unsaid",
         "override_unsaid",
+        "state_forbids",
         "one_of_many",
         "left_out",
         "claim_unmade",

@@ -22,6 +22,7 @@ from sessions_app.core.judge.anomalies.course.steps import (
     state_chain_broken,
 )
 from sessions_app.core.judge.anomalies.course.unread_pages import unread_pages
+from sessions_app.core.judge.anomalies.failed.forbidding_states import writes_against_the_state
 from sessions_app.core.judge.anomalies.failed.gone_past import failed_calls
 from sessions_app.core.judge.anomalies.failed.nothing_found import (
     answers_without_a_source,
@@ -113,6 +114,7 @@ DETECTORS: tuple[Detector, ...] = (
     unfinished_gone_past,
     acted_too_soon,
     overridden,
+    writes_against_the_state,
     one_of_many,
     other_values,
     other_records,
@@ -175,6 +177,8 @@ RULES: dict[str, str] = {
     "waited until theirs was done; the answer does not say so.",
     "override_unsaid": "A refused call was repeated with an override, such as force, "
     "that nobody asked for and the answer does not mention.",
+    "state_forbids": "A call that changes something did what an earlier answer had said cannot be done to this thing, "
+    "such as cancelling a non-cancellable order; the answer does not say so.",
     "one_of_many": "In a long series of calls to one tool, one call left something out or did nothing; "
     "the answer mentions neither it nor a failure.",
     "other_value": "Of five or more calls to one tool, one returned a different value. The others returned what had "
@@ -265,6 +269,7 @@ NAMES: dict[str, str] = {
     "spans_lost": "Missing spans",
     "spans_under_one_id": "Duplicate span id",
     "state_chain_broken": "Unexplained state change",
+    "state_forbids": "Done against its state",
     "sub_agent_unsaid": "Sub-agent failure not reported",
     "unfinished_unsaid": "Unfinished work reported as done",
     "unnamed_id": "Id from nowhere",

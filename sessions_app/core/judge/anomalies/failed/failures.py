@@ -195,12 +195,12 @@ def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
 
 def stays_denied(run: Run, denied: Step, call: ToolCall, step: Step) -> bool:
     """Whether somebody refused a call, and said nothing more before it was made again."""
-    turns = _turns_of_users(run) if call.outcome == "denied" else []
+    turns = turns_of_users(run) if call.outcome == "denied" else []
     return call.outcome == "denied" and bisect_right(turns, denied.index) == bisect_right(turns, step.index)
 
 
 @once_each
-def _turns_of_users(run: Run) -> list[int]:
+def turns_of_users(run: Run) -> list[int]:
     return [seen.step for seen in seen_messages(run) if seen.parts_of("user-prompt")]
 
 

@@ -98,7 +98,7 @@ _USELESS = re.compile(
 
 
 def _grants(step: Step, call: ToolCall) -> bool:
-    is_asked = not looks_up(step, call) or _ASKS_LEAVE.search(call.tool_name) is not None
+    is_asked = not looks_up(step, call) or ASKS_LEAVE.search(call.tool_name) is not None
     return is_asked and not any(map(_is_hard, _states_of(call))) and not any(told_refusals(call))
 
 
@@ -130,16 +130,16 @@ def _leave_refused(run: Run, step: Step, call: ToolCall, answer: str) -> str | N
         return word
     asked = stems_in(question_of(run), run.instructions or "")
     is_wanted = not asked.isdisjoint(stems_in(key, call.tool_name.replace("_", " ")))
-    is_leave = _ASKS_LEAVE.search(call.tool_name) is not None and "valid" not in key.lower()
-    is_told_why = _LEAVE.search(call.tool_name) is not None and _tells_why(call) and not _TO_OTHERS.search(done.name)
+    is_leave = ASKS_LEAVE.search(call.tool_name) is not None and "valid" not in key.lower()
+    is_told_why = LEAVE.search(call.tool_name) is not None and _tells_why(call) and not TO_OTHERS.search(done.name)
     return word if (is_wanted and is_leave) or is_told_why else None
 
 
-_LEAVE = re.compile(
+LEAVE = re.compile(
     r"approv|permi|consent|authori[sz]|review|genehm|freigab|autori|aprob|aprov|approb|承認|批准|审批|审核",
     re.IGNORECASE,
 )
-_TO_OTHERS = re.compile(
+TO_OTHERS = re.compile(
     r"mail|notif|messag|sms|repl(?:y|ies)|comment|note|log|ticket|escalat|remind|schedul|request|queue", re.IGNORECASE
 )
 """Tools that tell somebody, as of a refusal."""
@@ -166,7 +166,7 @@ def _word_of_refusal(call: ToolCall) -> tuple[str | None, str]:
         return f"{key}: false", key
     said = (text_of(call.result) or "").strip()
     is_said = 0 < len(said) <= _LINE and (REFUSAL.search(plain(said)) or SAYS_NOTHING.search(plain(said)))
-    if call.outcome == "denied" or (is_said and _ASKS_LEAVE.search(call.tool_name)):
+    if call.outcome == "denied" or (is_said and ASKS_LEAVE.search(call.tool_name)):
         return said[:_SAID] or "denied", ""
     return next((state for state in _states_of(call) if is_refusal(state)), None), ""
 
@@ -214,10 +214,10 @@ def _gone_on(run: Run, step: Step) -> str:
 
 
 def _asked_leave(call: ToolCall) -> bool:
-    return _ASKS_LEAVE.search(call.tool_name) is not None or any(told_refusals(call)) or call.outcome == "denied"
+    return ASKS_LEAVE.search(call.tool_name) is not None or any(told_refusals(call)) or call.outcome == "denied"
 
 
-_ASKS_LEAVE = re.compile(
+ASKS_LEAVE = re.compile(
     r"approv|permi|consent|authori[sz]|confirm|check|valid|verif|review|policy|genehm|freigab|prüf|pruef|autori|aprob|aprov"
     r"|approb|verific|承認|批准|审批|审核",
     re.IGNORECASE,
