@@ -41,6 +41,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "other_shape",
         "done_in_part",
         "cut_off_json",
+        "instruction_followed",
     ),
     "Loops and waste": (
         "duplicate_call",

@@ -68,7 +68,15 @@ _DOUBTS = frozenset({"no_source", "other_total", "warning_unsaid", "other_shape"
 
 
 _SHOWN_AT_LAST = frozenset(
-    {"duplicate_call", "override_unsaid", "acted_too_soon", "state_forbids", "model_changed", "state_chain_broken"}
+    {
+        "duplicate_call",
+        "override_unsaid",
+        "acted_too_soon",
+        "state_forbids",
+        "instruction_followed",
+        "model_changed",
+        "state_chain_broken",
+    }
 )
 
 
