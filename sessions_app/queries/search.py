@@ -130,7 +130,8 @@ def _verdict(value: TextValue | NumberValue) -> Q:
     assert isinstance(value, TextValue)
     if value.text in ("cold", *_READINESS.values()):
         return Q(verdict=value.text)
-    return Q(Exists(Replay.objects.filter(IS_ATTEMPT, run=OuterRef("pk"), verdict=value.text)))
+    same = Replay.objects.filter(IS_ATTEMPT, run=OuterRef("pk"), content=OuterRef("content"), verdict=value.text)
+    return Q(Exists(same))
 
 
 IS_COLD = Q(cold_case__isnull=False) | Q(verdict="cold") & ~Q(status="running")

@@ -21,9 +21,9 @@ def in_turn(prefix: str = "") -> tuple[Coalesce | OrderBy | str, ...]:
 
 
 def newest_replays(session_pks: Iterable[int]) -> dict[int, Replay]:
-    """Of each run that was replayed, by its key; one that is paused only where no other is. One that was cancelled says
-    nothing of the run."""
-    attempts = Replay.objects.filter(IS_ATTEMPT, run__session__in=list(session_pks))
+    """Of each run that was replayed, by its key; one that is paused only where no other is. One that was cancelled, or
+    that replayed what the run no longer says, says nothing of the run."""
+    attempts = Replay.objects.filter(IS_ATTEMPT, content=F("run__content"), run__session__in=list(session_pks))
     said = attempts.exclude(state=ReplayState.CANCELLED).alias(is_paused=Q(state=ReplayState.PAUSED))
     newest = said.order_by("run_id", "is_paused", "-pk").distinct("run_id")
     return {replay.run_id: replay for replay in newest.select_related("run").only(*_OF_REPLAY)}

@@ -22,10 +22,10 @@ from sessions_app.core.reports.run_report import (
     build_report,
 )
 from sessions_app.core.run import Run as RecordedRun
-from sessions_app.mapping.load import load_content, load_run
+from sessions_app.mapping.load import load_run
 from sessions_app.mapping.references import read_references_of
 from sessions_app.mapping.stored import reference
-from sessions_app.models import Project, Replay, Run, RunContent
+from sessions_app.models import Replay, Run, RunContent
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.queries.forks import agent_of
 from sessions_app.services.fork_facts import fork_facts, samples_of
@@ -36,19 +36,21 @@ _STOPPED = ("fixture_missing", "unknown_from_step")
 
 
 def report_of_run(run: Run) -> ReproductionReport:
-    """The report of a run with all its replays so far; the newest finished one is told in full.
+    """The report of a run with all its replays so far; the newest finished one of what the run says now is told in
+    full.
 
     Forks are reports of their own: what differs there was changed on purpose.
     """
     replays = list(_attempts_at(run))
     finished = [replay for replay in replays if replay.is_over]
-    return _report(load_run(run), run.project, finished, finished[-1] if finished else None)
+    told = next((replay for replay in reversed(finished) if replay.content_id == run.content_id), None)
+    return _report(run, finished, told)
 
 
 def report_of(replay: Replay) -> ReproductionReport:
     """The report of one replay, beside the other attempts at its run."""
     finished = [attempt for attempt in _attempts_at(replay.run) if attempt.is_over]
-    return _report(load_content(replay.content), replay.project, finished, replay if replay.is_over else None)
+    return _report(replay.run_as_asked, finished, replay if replay.is_over else None)
 
 
 def _attempts_at(run: Run) -> QuerySet[Replay]:
@@ -60,13 +62,14 @@ def _attempts_at(run: Run) -> QuerySet[Replay]:
     )
 
 
-def _report(run: RecordedRun, project: Project, finished: list[Replay], told: Replay | None) -> ReproductionReport:
+def _report(row: Run, finished: list[Replay], told: Replay | None) -> ReproductionReport:
     outputs = _outputs([*finished, told] if told else finished)
+    run, project = load_run(row), row.project
     return build_report(
         run,
         anomalies=find_anomalies(run, rules(project), wrong_in_called(project, run)),
         kit=audit_kit(run),
-        attempts=[_attempt(replay, outputs.get(replay.pk)) for replay in finished],
+        attempts=[_attempt(replay, outputs.get(replay.pk), row.content) for replay in finished],
         replay=replay_facts(told, run, outputs.get(told.pk)) if told else None,
     )
 
@@ -87,13 +90,14 @@ def _output(content: RunContent) -> bytes | None:
     return Fields(content.intact_header).slice("output")
 
 
-def _attempt(replay: Replay, output: Payload | None) -> Attempt:
+def _attempt(replay: Replay, output: Payload | None, content: RunContent) -> Attempt:
+    is_of_it = replay.content_id == content.pk
     return Attempt(
         number=replay.number,
-        outcome=_outcome(replay),
+        outcome=_outcome(replay) if is_of_it else "of_another_record",
         started_at=replay.claimed_at,
         output=output,
-        matches_original=_has_same_outcome(replay),
+        matches_original=_has_same_outcome(replay) if is_of_it else None,
         not_matched=_of_outcome(replay) or "not compared",
         tool_calls=replay.produced_run.tool_call_count if replay.produced_run else 0,
         error=_error(replay),
@@ -176,6 +180,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         world="" if replay.live_calls is None and not is_own_machine(replay.facts) else _world(replay),
         refused=refused_in_words(replay.facts, replay.refused_calls or 0),
         error=replay.error,
+        has_record_changed=replay.content_id != replay.run.content_id,
         is_cold=replay.run.verdict == "cold",
         has_run=_has_run(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,

@@ -150,6 +150,7 @@ ATTEMPTS = {
     "unknown": State(word="stopped: answer unknown", icon="circle-question-mark", css="stopped"),
     "cancelled": REPLAY_VERDICTS["cancelled"],
     "error": REPLAY_VERDICTS["could_not_run"],
+    "of_another_record": State(word="of another state of the recording", icon="circle-dashed", css="unknown"),
 }
 """Outcomes of replays as reports count them, in the words of their verdicts."""
 

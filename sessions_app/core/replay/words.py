@@ -143,6 +143,8 @@ class ReplayFacts:
     refused: str = ""
     """What the code tried to do outside and was kept from, in words; empty where it tried nothing."""
     error: str | None = None
+    has_record_changed: bool = False
+    """Whether the run says something else by now than what was replayed, as when more spans came."""
     is_cold: bool = False
     """Whether the judge says that the recording lacks what any replay needs."""
     has_run: bool = False
@@ -212,7 +214,7 @@ class ReplayFacts:
 def verdict_in_words(facts: ReplayFacts) -> str:
     said = _of_limit(facts) or _of_fork(facts) or _of_samples(facts)
     said = said or VERDICT_WORDS[facts.verdict](facts) + _with_snapshots(facts)
-    return said + _with_refused(facts)
+    return said + _with_refused(facts) + ("; the recording has changed since" if facts.has_record_changed else "")
 
 
 def beside_state(facts: ReplayFacts) -> str:

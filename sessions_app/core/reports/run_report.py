@@ -23,7 +23,7 @@ from sessions_app.core.replay.parts import Parts
 from sessions_app.core.replay.words import Difference, LiveModel, ReplayFacts, next_action, proof_rows, verdict_in_words
 from sessions_app.core.run import Run, message_count
 
-Outcome = Literal["reproduced", "different", "partial", "unknown", "error", "cancelled"]
+Outcome = Literal["reproduced", "different", "partial", "unknown", "error", "cancelled", "of_another_record"]
 TITLE = "Bug Reproduction Report"
 EXCERPT = 80
 LONGEST_BLOCK = 4_000
@@ -35,6 +35,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "unknown": "◌ Stopped: answer unknown",
     "error": "⚠ Error",
     "cancelled": "⊘ Cancelled",
+    "of_another_record": "○ Of another state of the recording",
 }
 
 
