@@ -423,3 +423,29 @@ def test_of_many_runs_the_one_that_was_asked_for_is_in_sight(signed_in, live_ser
     tab = signed_in.locator(".runs [aria-current]").bounding_box()
     assert tab is not None
     assert 0 <= tab["x"] < width
+
+
+def test_the_box_of_the_bar_has_room_for_an_id(signed_in, live_server, shop):
+    run = load_record(shop)
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1)
+    signed_in.set_viewport_size({"width": 1280, "height": 800})
+
+    signed_in.goto(f"{live_server.url}/p/shop/sessions")
+
+    box = signed_in.locator(".bar-find").bounding_box()
+    assert box is not None
+    assert box["width"] >= 240
+
+
+@pytest.mark.parametrize(("address", "words"), [("costs", "Cost"), ("settings", "Settings"), ("tools", "Tools")])
+def test_on_a_phone_the_page_that_one_is_on_is_in_view_in_the_row_of_pages(signed_in, live_server, address, words):
+    signed_in.set_viewport_size({"width": 390, "height": 844})
+
+    signed_in.goto(f"{live_server.url}/p/shop/{address}")
+
+    place = signed_in.locator(".bar-nav [aria-current]")
+    expect(place).to_have_text(words)
+    box = place.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390 - 28
