@@ -87,18 +87,18 @@ class Row:
     took_ms: float | None
 
 
-def replay_page(project: Project, filter_name: str, before: int | None) -> list[Row]:
+def replay_page(project: Project, filter_name: str, which: Q, before: int | None) -> list[Row]:
     """Newest first; `before` is the key of the last row of the page before. One more than is shown."""
-    rows = replays_of(project).filter(FILTERS[filter_name])
+    rows = replays_of(project).filter(FILTERS[filter_name], which)
     if before is not None:
         rows = rows.filter(pk__lt=before)
     return [Row(replay=replay, took_ms=took_ms(replay)) for replay in rows.order_by("-pk")[: PAGE + 1]]
 
 
-def filter_counts(project: Project) -> dict[str, int]:
-    """How many replays each of `FILTERS` lists. One query."""
+def filter_counts(project: Project, which: Q) -> dict[str, int]:
+    """How many of them each of `FILTERS` lists. One query."""
     counted = {f"of_{at}": Count("pk", filter=each) for at, each in enumerate(FILTERS.values())}
-    found = Replay.objects.filter(project=project).aggregate(**counted)
+    found = Replay.objects.filter(which, project=project).aggregate(**counted)
     return dict(zip(FILTERS, found.values(), strict=True))
 
 

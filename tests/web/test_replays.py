@@ -189,6 +189,39 @@ def test_the_list_can_be_narrowed(shop, bob, name, shown):
     assert page.count("data-row-link") == shown
 
 
+def test_the_list_is_narrowed_by_time_agent_and_the_runs_that_match(shop, bob):
+    for name, agent in (("old", "desk"), ("new", "bot")):
+        run = load_record(shop, run_id=name, session_id=name, agent={"name": agent}, steps=[tool_step(name)])
+        make_replay(run, state="done", verdict="reproduced")
+    Replay.objects.filter(run__run_id="old").update(created_at=timezone.now() - timedelta(days=2))
+
+    def listed(**asked):
+        page = bob.get(reverse("replays", args=["shop"]), asked).content.decode()
+        return re.findall(r'data-row-link[^>]*title="([^"]*)"', page)
+
+    assert listed() == ["new", "old"]
+    assert listed(range="24h") == ["new"]
+    assert listed(agent="desk") == ["old"]
+    assert listed(q="tool:new") == ["new"]
+    assert listed(q="tool:none") == []
+
+
+def test_a_search_that_is_not_understood_lists_no_replay(shop, bob):
+    make_replay(load_record(shop, steps=[tool_step()]), state="done", verdict="reproduced")
+
+    answer = bob.get(reverse("replays", args=["shop"]), {"q": "foo:bar"})
+
+    assert answer.status_code == 400
+    assert "There is no key foo." in answer.content.decode()
+    assert "data-row-link" not in answer.content.decode()
+
+
+def test_the_filters_of_the_list_keep_what_it_was_narrowed_by(shop, bob):
+    page = bob.get(reverse("replays", args=["shop"]), {"q": "tool:x", "range": "7d"}).content.decode()
+
+    assert 'href="?state=forks&amp;range=7d&amp;q=tool%3Ax"' in page
+
+
 def test_an_empty_list_says_what_to_do(shop, bob):
     assert "No replay has run yet." in bob.get(reverse("replays", args=["shop"])).content.decode()
 

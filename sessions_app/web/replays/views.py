@@ -10,20 +10,23 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
-from sessions_app.core.errors import NotReplayable, StoredBytesMissing
+from sessions_app.core.errors import NotReplayable, QueryError, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.replay.isolation import is_own_machine, is_world_off
 from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.models import GoldenRun, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.queries.access import has_role
+from sessions_app.queries.agents_seen import agents_seen
 from sessions_app.queries.goldens import golden_runs
 from sessions_app.queries.replays import (
     FILTERS,
@@ -47,6 +50,7 @@ from sessions_app.web.frame import open_replays
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.replays.answer_forms import answer_form
+from sessions_app.web.replays.asked import Asked
 from sessions_app.web.replays.list_rows import lines_of
 from sessions_app.web.replays.report import report_context, report_links
 from sessions_app.web.replays.stops import stop_context
@@ -57,20 +61,25 @@ from sessions_app.web.run_pages import place_of, run_address, session_of, whole_
 @require_GET
 @project_page()
 def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
-    asked = request.GET.get("state", "all")
-    name = asked if asked in FILTERS else "all"
+    asked, problem = Asked.read(request.GET), ""
+    try:
+        which = asked.which(project, timezone.now())
+    except QueryError as error:
+        which, problem = Q(pk=None), str(error)
     before = whole_number(request.GET.get("before"), 0) or None
-    rows = replay_page(project, name, before)
+    rows = replay_page(project, asked.state, which, before)
     goldens = _golden_runs(rows[:PAGE])
     context = {
         "project": project,
         "section": "replays",
-        "filter": name,
-        "filter_words": _FILTER_WORDS.get(name, name),
+        "asked": asked,
+        "address": asked.address(),
+        "problem": problem,
+        "filter": asked.state,
+        "filter_words": _FILTER_WORDS.get(asked.state, asked.state),
         "before": before,
         "rows": lines_of(rows[:PAGE], goldens),
-        "is_by_several": len({row.replay.requested_by_id for row in rows[:PAGE]}) > 1,
-        "more_before": rows[PAGE - 1].replay.pk if len(rows) > PAGE else None,
+        "more": asked.address(before=rows[PAGE - 1].replay.pk) if len(rows) > PAGE else None,
         "is_live": any(_moves(row.replay) for row in rows[:PAGE]),
         "queue": queue_of(project),
         "may_change": has_role(request.user, project, "member"),
@@ -78,10 +87,13 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     if request.htmx:
         seen = [_seen(row.replay) for row in rows]
         context["open_replays"] = open_replays(project)
-        return live_part_of(request, "replays/_list_polled.html", context, [seen, name, before, context["queue"]])
-    counts = filter_counts(project)
-    context["filters"] = [(each, _FILTER_WORDS.get(each, each), counts[each]) for each in FILTERS]
-    return render(request, "replays/list.html", context)
+        return live_part_of(
+            request, "replays/_list_polled.html", context, [seen, asked.address(), before, context["queue"]]
+        )
+    counts = filter_counts(project, which)
+    context["filters"] = [(each, _FILTER_WORDS.get(each, each), counts[each], asked.address(each)) for each in FILTERS]
+    context |= asked.period.choices(agents_seen(project), state=asked.state, q=asked.query)
+    return render(request, "replays/list.html", context, status=400 if problem else 200)
 
 
 _FILTER_WORDS = {"different": "diverged", "failed": "could not run or finish"}
