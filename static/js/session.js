@@ -156,7 +156,7 @@ if (isLive && !narrow.matches) {
 
 // Of many runs the one that was asked for is in sight, among the tabs and in the conversation.
 document.querySelector(".runs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-if (!location.hash && new URL(location.href).searchParams.has("run")) {
+if (!location.hash) {
   document.querySelector(".turn ~ .turn-shown")?.scrollIntoView();
 }
 

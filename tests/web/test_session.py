@@ -489,17 +489,26 @@ def test_a_system_prompt_within_the_first_message_was_captured(shop, bob, is_sen
 def test_raw_shows_the_document_in_parts(shop, bob):
     run = load_record(shop, input="x" * 100_000)
 
-    page = page_of(bob, run, view="raw")
+    page = page_of(bob, run, view="raw", **{"as": "indented"})
 
     assert "next 64 KiB" in page
     assert "bytes 0–65536" in page
     assert "from the beginning" in page_of(bob, run, view="raw", **{"from": 65536})
 
 
+def test_raw_opens_as_a_tree_that_folds_and_leads_to_the_search_of_the_session(shop, bob):
+    page = page_of(bob, load_record(shop, steps=[tool_step()]), view="raw")
+
+    assert '<ul class="tree">' in page
+    assert 'data-copy="steps[0].tool_name"' in page
+    assert 'name="find"' in page
+    assert "<strong>tree</strong>" in page
+
+
 def test_raw_indents_json_as_it_was_spelled_and_shows_it_as_sent_too(shop, bob):
     run = load_record(shop, steps=[tool_step()])
 
-    page, sent = page_of(bob, run, view="raw"), page_of(bob, run, view="raw", **{"as": "sent"})
+    page, sent = (page_of(bob, run, view="raw", **{"as": form}) for form in ("indented", "sent"))
 
     assert re.search(r"\{\n  &quot;format&quot;: ", page)
     assert 'data-copy-from="#raw-text"' in page

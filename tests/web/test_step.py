@@ -50,6 +50,21 @@ def test_a_step_says_why_it_matters_and_what_followed(shop, bob):
     assert "step-why" not in step_page(bob, run, 1)
 
 
+def test_the_answer_says_what_makes_it_doubtful_and_leads_to_the_step_that_shows_it(shop, bob):
+    steps = [model_step(1), tool_step("search", arguments={"q": "pets"}, result=[]), model_step(2, text="Yes.")]
+    run = load_record(shop, steps=steps, output="Yes.")
+    run.anomalies = [{"code": "nothing_found", "message": "search found nothing", "steps": [2]}]
+    run.failure_group = "f" * 10
+    run.save()
+
+    page = step_page(bob, run, 3)
+
+    why = match(r'<p class="step-why">(.*?)</p>', page)
+    assert "search found nothing" in why
+    assert 'data-step="2">step 2</a>' in why
+    assert page.index('class="head-next"') < page.index("What if …")
+
+
 def test_a_fork_that_replaced_the_answer_did_not_use_it(shop, bob):
     run = load_record(shop, steps=[tool_step()])
     for number, changed in ((1, 1), (2, 9)):

@@ -19,6 +19,8 @@ class Oddity:
     level: str
     times: int
     steps: tuple[int, ...]
+    elsewhere: int | None = None
+    """The step that shows it, for one that is told at another."""
 
 
 def told_anomalies(anomalies: Iterable[Anomaly]) -> tuple[Oddity | None, list[Oddity]]:

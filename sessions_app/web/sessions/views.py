@@ -15,7 +15,7 @@ from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
 from sessions_app.core.judge.verdict import NOT_RECORDED
 from sessions_app.core.model_names import without_aliases
-from sessions_app.core.payload import TEXT, Payload
+from sessions_app.core.payload import JSON, TEXT, Payload
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Run
 from sessions_app.queries.access import SEES_RAW, has_role
@@ -54,6 +54,8 @@ from sessions_app.web.traces.views import spans_context
 
 VIEWS = ("steps", "timeline", "messages", "state", "raw")
 ANOMALIES = 3
+RAW_FORMS = {"tree": "tree", "indented": "indented", "sent": "as sent"}
+"""Of a document that is JSON, each with its words."""
 
 
 @require_GET
@@ -199,18 +201,20 @@ def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, A
     except StoredBytesMissing:
         return {"source_digest": digest, "document": None}
     is_json = len(content) <= TREE_UP_TO and guess(content).is_json
-    is_indented = is_json and request.GET.get("as") != "sent"
-    shown = indented(content.decode()).encode() if is_indented else content
+    asked = request.GET.get("as", "tree" if "from" not in request.GET else "indented")
+    as_ = (asked if asked in RAW_FORMS else "tree") if is_json else "sent"
+    shown = indented(content.decode()).encode() if as_ == "indented" else content
+    media_type, form = (JSON, "pretty") if as_ == "tree" else (TEXT, "json")
     start = whole_number(request.GET.get("from"), 0)
-    document = show(Payload(content=shown, media_type=TEXT), "json", start=start)
-    as_ = "" if is_indented or not is_json else "as=sent&"
     return {
         "source_digest": digest,
-        "document": document,
+        "document": show(Payload(content=shown, media_type=media_type), form, start=start),  # type: ignore[arg-type]  # one of two
         "size": len(content),
-        "is_json": is_json,
-        "is_indented": is_indented,
-        "q_raw": f"{place.query}view=raw&{as_}",
+        "raw_forms": RAW_FORMS if is_json else (),
+        "raw_form": as_,
+        "q_raw": f"{place.query}view=raw&as={as_}&",
+        "can_find": bool(place.run.content.length),
+        "hides_inner": True,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions_app.core import run as core
-from sessions_app.core.judge.anomalies.anomaly import Anomaly
+from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd
 from sessions_app.core.run import ModelCall, ToolCall
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Run
@@ -31,7 +32,7 @@ from sessions_app.web.steps.states import states_around, values_before
 
 __all__ = ["payload", "step", "step_context"]
 
-LAYOUT = "8"
+LAYOUT = "9"
 """Part of the ETag: grows when the panel is drawn in another way."""
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""
@@ -163,8 +164,22 @@ def _odd_neighbours(run: Run, n: int) -> dict[str, int | None]:
 
 def _why(run: Run, n: int) -> list[Oddity]:
     """What is odd about the run at this step, a warning first."""
-    found = (Anomaly.from_json(item) for item in run.anomalies)
-    return folded_anomalies(each for each in found if n in each.steps)[:WHY]
+    found = [Anomaly.from_json(item) for item in run.anomalies]
+    here = folded_anomalies(each for each in found if n in each.steps)[:WHY]
+    return here or (_of_answer(run, found) if _is_answer(run, n) else [])
+
+
+def _is_answer(run: Run, n: int) -> bool:
+    last = run.steps[-1]
+    return last.index == n and last.kind == "model" and not last.has_error
+
+
+def _of_answer(run: Run, found: list[Anomaly]) -> list[Oddity]:
+    """What makes the answer of the run doubtful, though another step shows it."""
+    first = first_odd(found) if run.failure_group else None
+    if first is None or first.code == "no_answer":
+        return []
+    return [replace(each, elsewhere=first.odd_step) for each in folded_anomalies([first])]
 
 
 def _model_input(project: Project, run: Run, row: StepSummary, call: object) -> ModelInput:
