@@ -71,6 +71,7 @@ def replays_of(project: Project) -> QuerySet[Replay]:
         "produced_run__step_count",
         "run__run_id",
         "run__verdict",
+        "run__content",
         "run__input_preview",
         "run__session__session_id",
         "requested_by__username",

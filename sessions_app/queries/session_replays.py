@@ -9,7 +9,7 @@ from sessions_app.queries.turns import in_turn
 
 _SHOWN = (
     *(field.attname for field in Replay._meta.concrete_fields),
-    *("content__base_steps", "content__step_count"),
+    *("content__base_steps", "content__step_count", "run__content"),
     *("run__run_id", "run__verdict", "run__step_count", "produced_run__run_id", "produced_run__step_count"),
 )
 """Without the large columns of the runs."""

@@ -229,6 +229,27 @@ def test_examples_that_each_run_begins_with_and_prompts_that_code_repeats_are_no
     assert found_in(turn(1, [], memo, *FIRST[1:]), turn(2, [memo, memo, *FIRST[1:]], *SECOND)) == []
 
 
+STRANGE = [asks("Where is it?"), calls("c9", q="zz"), gives("Nowhere.", "c9"), says("It is gone.")]
+
+
+def test_a_history_with_calls_that_has_nothing_in_common_with_the_turns_before_is_of_no_run():
+    first, _, third = session()
+    assert found_in(first, turn(2, STRANGE, *SECOND)) == [("run_2", 1, "messages[0].parts[0]", None, None)]
+    assert found_in(first, turn(2, STRANGE, *SECOND), third)[0] == ("run_2", 1, "messages[0].parts[0]", None, None)
+
+
+def test_a_history_that_may_have_come_from_elsewhere_is_held_against_nothing():
+    """Of another agent, from before the first recorded run, as examples of each run, or of texts alone."""
+    first, _, _ = session()
+    clerk = {"name": "clerk", "framework": "pydantic-ai"}
+    texts = [STRANGE[0], STRANGE[3]]
+
+    assert found_in(first, turn(2, STRANGE, *SECOND, agent=clerk)) == []
+    assert found_in(turn(1, STRANGE, *FIRST), turn(2, [*STRANGE, *FIRST], *SECOND)) == []
+    assert found_in(first, turn(2, STRANGE, *SECOND), turn(3, STRANGE, *THIRD)) == []
+    assert found_in(first, turn(2, texts, *SECOND)) == []
+
+
 def test_a_summary_may_be_of_turns_that_the_turn_before_was_not_handed():
     first, _, _ = session()
     second = turn(2, FIRST[3:], *SECOND)

@@ -202,19 +202,19 @@ class _SessionSoFar:
         self._said = Counter[str]()
         self._held = Counter[str]()
         self._of_agents = defaultdict[str | None, Counter[str]](Counter)
-        self._is_whole = True
+        self.is_whole = True
         for turn in turns:
             self._said.update(turn.said)
 
     def add(self, turn: _Turn) -> None:
         self._held |= turn.held
-        self._is_whole &= turn.has_end
+        self.is_whole &= turn.has_end
         for agent in turn.agents:
             self._of_agents[agent].update(turn.added)
 
     def parts_for(self, turn: _Turn) -> SessionParts | None:
         """None where not all that was said is known."""
-        if not self._is_whole:
+        if not self.is_whole:
             return None
         left_out = self._of_agents[turn.agent] - Counter(part.key for part in turn.prior)
         return SessionParts(counts=self._said | self._held, left_out=left_out.total())
@@ -227,6 +227,8 @@ def _of_pasts(turns: Sequence[_Turn]) -> Iterator[Contradiction]:
     for at, turn in enumerate(turns):
         before = _turn_before(turn, turns[:at])
         other = _other_past(turn, before, session) if before else None
+        if before is None and session.is_whole and (found := _strange_past(turn, turns, at)) is not None:
+            yield _contradiction(turn, found.path, None, None)
         session.add(turn)
         if before is None or other is None:
             continue
@@ -242,6 +244,16 @@ def _other_past(turn: _Turn, before: _Turn, session: _SessionSoFar) -> ToldOther
     if turn.agent not in before.agents:
         return next((found for found in others if not is_retold(found, before.end)), None)
     return next(others, None) or prompted_otherwise(turn.prior_prompts, before.end_prompts)
+
+
+def _strange_past(turn: _Turn, turns: Sequence[_Turn], at: int) -> SaidPart | None:
+    """Of a history that has nothing in common with any turn before: what no other run holds, if a call is among it.
+    Texts alone may be examples, or stand for what was said."""
+    if not any(turn.agent in each.agents for each in turns[:at]):
+        return None
+    held = set[str]().union(*(each.held for each in turns if each is not turn))
+    unknown = [part for part in turn.prior if part.key not in held]
+    return unknown[0] if any(part.kind == "tool-call" for part in unknown) else None
 
 
 def _contradiction(turn: _Turn, path: str, other: _Turn | None, other_step: int | None) -> Contradiction:
