@@ -22,6 +22,8 @@ from tests.traces.captures import CHOICE, Capture
 CALL_ID = re.compile(r"\bcall_\w+")
 CAPTURES = [
     "langgraph-langfuse-v3/order_lookup",
+    "langgraph-langsmith-otel/order_lookup",
+    "langgraph-mlflow-otlp/order_lookup",
     "langgraph-openinference/order_lookup",
     "litellm-openinference/order_lookup",
     "litellm-openinference/parallel_tools",

@@ -1057,7 +1057,7 @@ def _agents_instructions(spans: list[Span]) -> list[Span]:
 @pytest.mark.parametrize(
     ("change", "name", "words"),
     [
-        (_agents_setting, "model", "gives a setting differently from the model call in it"),
+        (_agents_setting, "model", "gives the model or a setting differently from the model call in it"),
         (_agents_instructions, "requests", "gives different instructions from the first request in it"),
     ],
 )
@@ -1294,3 +1294,33 @@ def test_a_call_that_a_later_request_tells_with_another_id_is_named(variant: str
     requests = result.facts["proof"]["requests"]
     assert ("gives the id of a call differently from the one before it" in (requests["reason"] or "")) is is_another
     assert (requests["state"] == "proven") is not is_another
+
+
+MODEL, STATE = "langfuse.observation.model.name", "langfuse.observation.output"
+
+
+def _other_model(spans: list[Span], named: str) -> list[Span]:
+    at = next(at for at, span in enumerate(spans) if MODEL in span.attributes)
+    return _with(spans, at, MODEL, named)
+
+
+def _state_of_other_model(spans: list[Span], named: str) -> list[Span]:
+    at = next(at for at, span in enumerate(spans) if span.name == "model" and STATE in span.attributes)
+    return changed(spans, at, STATE, '"model_name": "gpt-4o-mini-2024-07-18"', f'"model_name": "{named}"')
+
+
+@pytest.mark.parametrize("change", [_other_model, _state_of_other_model])
+@pytest.mark.parametrize(
+    ("named", "is_named"),
+    [("gpt-4o-mini-2024-07-18", False), ("gpt-4o-mini", False), ("gpt-4o", True), ("gpt-4o-mini-2025-01-01", True)],
+)
+def test_a_call_that_the_state_around_it_gives_another_model_is_named(
+    change: Callable[[list[Span], str], list[Span]], named: str, is_named: bool
+) -> None:
+    """Control: the name as it was, and the alias that was asked for."""
+    spans = list(Capture(CHOICE / "langgraph-langfuse-v3" / "order_lookup").spans)
+
+    _, result = replayed_of(change(spans, named))
+
+    reason = result.facts["proof"]["model"]["reason"]
+    assert (result.verdict, "gives the model or a setting differently" in reason) == ("reproduced", is_named)

@@ -18,8 +18,9 @@ from sessions_app.core.conventions.told_twice import (
     spoken_in,
 )
 from sessions_app.core.embedded_json import parsed
-from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.provider_messages import last_words, messages_of
+from sessions_app.core.model_names import could_be_same_model
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.provider_messages import langchain_fields, last_words, messages_of
 from sessions_app.core.spans.provider_messages.parts import part_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, ResultPart
 
@@ -225,15 +226,49 @@ def _names_another_tool(state: list[ChatMessage], names: Mapping[str | None, str
     return any(each.tool_name not in (None, names.get(each.call_id, each.tool_name)) for each in results)
 
 
+def models_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
+    """A graph and its nodes around a call, whose state has its answer as that of another model."""
+    named: dict[int, list[tuple[str, list[bytes]]]] = {}
+    for model in nodes:
+        answer, own = model.reading.answer, model.reading.answered_model or model.reading.model
+        for node in model.above() if model.kind == "model" and answer is not None else ():
+            told = named.setdefault(id(node), _models_in(node)) if node.kind in ("agent", "chain") else []
+            names = [name for name, said in told if said == said_in((answer,))] if told and answer else []
+            if names and not any(could_be_same_model(name, own) for name in names):
+                yield node
+
+
+def _models_in(node: Node) -> list[tuple[str, list[bytes]]]:
+    """Of each answer in its state the model, as LangChain keeps it, and what was said."""
+    found = []
+    for update in _updates(parsed(node.reading.output), "output"):
+        messages = update.get("messages")
+        for message in messages if isinstance(messages, list) else ():
+            fields = langchain_fields(message) if isinstance(message, dict) else {}
+            kept = fields.get("response_metadata")
+            name = kept.get("model_name") if isinstance(kept, dict) else None
+            if isinstance(name, str):
+                found.append((name, said_in(messages_of([message]))))
+    return found
+
+
 def _state_of(node: Node) -> list[ChatMessage]:
     found: list[ChatMessage] = []
-    for value in (parsed(node.reading.input), parsed(node.reading.output)):
-        states = value if isinstance(value, list) else [value]
-        found.append(ChatMessage(role="assistant", parts=tuple(map(part_of, filter(_is_call, states)))))
-        for state in states:
-            update = state.get("update", state) if isinstance(state, dict) else None
-            found += messages_of(update.get("messages")) or () if isinstance(update, dict) else ()
+    for value, name in ((parsed(node.reading.input), "input"), (parsed(node.reading.output), "output")):
+        calls = filter(_is_call, _states(value, name))
+        found.append(ChatMessage(role="assistant", parts=tuple(map(part_of, calls))))
+        found += [each for update in _updates(value, name) for each in messages_of(update.get("messages")) or ()]
     return found
+
+
+def _updates(value: JsonValue, name: str) -> list[JsonObject]:
+    updates = (state.get("update", state) for state in _states(value, name) if isinstance(state, dict))
+    return [update for update in updates if isinstance(update, dict)]
+
+
+def _states(value: JsonValue, name: str) -> list[JsonValue]:
+    value = value[name] if isinstance(value, dict) and value.keys() == {name} else value
+    return value if isinstance(value, list) else [value]
 
 
 def _is_call(value: JsonValue) -> bool:

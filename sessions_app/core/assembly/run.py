@@ -20,6 +20,7 @@ from sessions_app.core.assembly.copies import (
     copies_of_other_calls,
     failed_around,
     is_prompt_of_code,
+    models_told_otherwise,
     states_told_otherwise,
     summaries_told_otherwise,
 )
@@ -346,7 +347,7 @@ class _Assembled:
             ],
         )
         yield "state_told", states_told_otherwise(self._nodes)
-        yield "settings_told", agents_set_otherwise(self._nodes)
+        yield "settings_told", [*agents_set_otherwise(self._nodes), *models_told_otherwise(self._nodes)]
         yield "instructions_told", agents_instructed_otherwise(self._nodes)
         yield "error_told", [node for node in self._nodes if has_failed and node.reading.is_error_told_otherwise]
         yield "failed_around", () if has_failed else failed_around(self._nodes)

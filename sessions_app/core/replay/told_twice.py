@@ -63,7 +63,7 @@ def settings_told_otherwise(run: Run) -> str | None:
     if step is not None:
         return f"the span of {step_name(step)} gives its settings in two ways"
     place = _first_place(run, "settings_told")
-    return None if place is None else f"{place} gives a setting differently from the model call in it"
+    return None if place is None else f"{place} gives the model or a setting differently from the model call in it"
 
 
 def instructions_told_otherwise(run: Run) -> str | None:

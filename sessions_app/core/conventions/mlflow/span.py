@@ -97,11 +97,19 @@ def _whole(said: Read, span: Span) -> Reading:
     )
 
 
+def _chain(said: Read, span: Span) -> Reading:
+    """A node of a graph is given its state, and gives back changes of it."""
+    reading = _whole(said, span)
+    if span.parent_id is not None:
+        reading.input, reading.output = said.json("mlflow.spanInputs"), said.json("mlflow.spanOutputs")
+    return reading
+
+
 _READERS: dict[str, Callable[[Read, Span], Reading]] = {
     "model": model_reading,
     "tool": tool_reading,
     "retrieval": retrieval_reading,
     "embedding": embedding_reading,
     "agent": _whole,
-    "chain": _whole,
+    "chain": _chain,
 }

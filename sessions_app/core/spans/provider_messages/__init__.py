@@ -7,7 +7,12 @@ generateContent (camel and snake case), LangChain's serialised messages, and the
 """
 
 from sessions_app.core.spans.provider_messages.failures import failure_of
-from sessions_app.core.spans.provider_messages.messages import last_words, messages_in_state, messages_of
+from sessions_app.core.spans.provider_messages.messages import (
+    langchain_fields,
+    last_words,
+    messages_in_state,
+    messages_of,
+)
 from sessions_app.core.spans.provider_messages.requests import ProviderRequest, request_of
 from sessions_app.core.spans.provider_messages.responses import ProviderResponse, is_response, response_of
 from sessions_app.core.spans.provider_messages.streams import events_in
@@ -19,6 +24,7 @@ __all__ = [
     "events_in",
     "failure_of",
     "is_response",
+    "langchain_fields",
     "last_words",
     "messages_in_state",
     "messages_of",
