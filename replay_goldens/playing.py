@@ -109,7 +109,7 @@ def _first_of_another(record: Record, recording: Recording, notes: Sequence[Anot
     if not notes:
         return None
     given = [answer.step for answer in recording.answers].index(notes[0].step)
-    return [index for index, step in main_steps(record) if step["kind"] == "model"][given]
+    return [index for index, step in main_steps(record) if step["kind"] == "model"][: given + 1][-1]
 
 
 def played_record(
