@@ -782,22 +782,62 @@ def test_tokens_that_a_stream_counts_otherwise_than_its_step_are_judged_at_the_s
     ("asked", "words"),
     [
         (ASKED, None),
-        ("ORD-5521", None),
+        ("ORD-5521", "the prompt holds more than the run's input, and the code that made it did not run"),
         ("A customer asks for help.", "the input of the run is not in its first request"),
         ("WHERE IS ORD-5521?", "the input of the run gives the prompt differently"),
         ("Where is ORD-5522?", "the input of the run gives the prompt differently"),
         ("Where is ORD-5521? Hurry.", "the input of the run gives the prompt differently"),
     ],
 )
-def test_an_input_that_tells_the_prompt_otherwise_is_named_and_blocks_nothing(asked, words):
+def test_a_prompt_that_is_not_the_input_is_no_proven_request_and_blocks_nothing(asked, words):
     with in_two_steps() as provider:
         run = only_record(lambda: plain_loops.chat(provider.url, plain_loops.find_order)(ASKED))
 
     result, _ = replayed(encode_native(replace(run, input=Payload.of_text(asked))))
 
     requests = result.facts["proof"]["requests"]
-    assert (result.verdict, requests["state"]) == ("reproduced", "proven")
-    assert requests["reason"] == words
+    assert (result.verdict, requests["state"]) == ("reproduced", "not_comparable" if words else "proven")
+    assert requests["reason"] == (words and f"the requests agree; {words}")
+
+
+PICTURED: dict[str, Any] = {
+    "role": "user",
+    "name": "ana",
+    "content": [
+        {"type": "text", "text": ASKED},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}},
+    ],
+}
+GIVEN = "the messages in the input of the run show an image in another detail, or name another user"
+BEFORE = "the request of step 3 (fake-1) gives messages[1] differently from the one before it"
+
+
+def _with_picture(record: dict[str, Any], first: str, later: str, given: str | None) -> Run:
+    """The prompt as the function was given it, and as its two requests hold it."""
+    requests = [step["http"] for step in record["steps"] if step["kind"] == "model"]
+    for http, said in zip(requests, (first, later), strict=True):
+        body = json.loads(http["request_body"])
+        body["messages"] = [json.loads(said) if each["role"] == "user" else each for each in body["messages"]]
+        http["request_body"] = json.dumps(body)
+    record["input"] = {"messages": [json.loads(given)]} if given is not None else ASKED
+    return with_conversation(parse_native(json.dumps(record).encode()))
+
+
+@pytest.mark.parametrize(("old", "new"), [('"low"', '"high"'), ('"ana"', '"eve"')])
+@pytest.mark.parametrize("is_given", [False, True])
+@pytest.mark.parametrize("place", [None, "given", "later"])
+def test_the_detail_of_an_image_and_the_name_of_a_user_are_those_of_the_other_copies(place, is_given, old, new):
+    said = json.dumps(PICTURED)
+    other = said.replace(old, new)
+    with in_two_steps() as provider:
+        (record,) = records_of(lambda: plain_loops.chat(provider.url, plain_loops.find_order)(ASKED))
+    given = (other if place == "given" else said) if is_given else None
+
+    run = _with_picture(json.loads(record), said, other if place == "later" else said, given)
+
+    requests = replayed(encode_native(run))[0].facts["proof"]["requests"]
+    words = {"given": GIVEN if is_given else None, "later": BEFORE}.get(place or "")
+    assert requests["reason"] == (words and f"the requests agree; {words}")
 
 
 @pytest.mark.parametrize(

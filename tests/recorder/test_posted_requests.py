@@ -162,7 +162,7 @@ def test_such_a_prompt_that_was_changed_is_judged(document: Json, change: Callab
 def test_a_changed_prompt_beside_redacted_words_is_not_proven():
     words = {"type": "text", "text": "What did [email:1a2b3c4d] send?"}
     body = chat(user(words, {"type": "image_url", "image_url": {"url": PNG}}))
-    document = posted(CHAT, (body, completion()))
+    document = posted(CHAT, (body, completion())) | {"input": words["text"]}
     assert proof(document)["requests"]["state"] == "proven"
 
     document["steps"][0].update(request=_exchanged(document))

@@ -1324,3 +1324,19 @@ def test_a_call_that_the_state_around_it_gives_another_model_is_named(
 
     reason = result.facts["proof"]["model"]["reason"]
     assert (result.verdict, "gives the model or a setting differently" in reason) == ("reproduced", is_named)
+
+
+@pytest.mark.parametrize("said", ["ana", "eve", None])
+def test_the_name_of_a_user_in_a_body_is_that_of_the_attributes(said: str | None) -> None:
+    whole = list(Capture(CHOICE / "openai-sdk-openinference" / "order_lookup").spans)
+    at = [at for at, span in enumerate(whole) if '"messages"' in str(span.attributes.get("input.value"))][-1]
+    body = json.loads(str(whole[at].attributes["input.value"]))
+    place = next(place for place, each in enumerate(body["messages"]) if each["role"] == "user")
+    body["messages"][place] |= {} if said is None else {"name": said}
+    told = {"input.value": json.dumps(body), f"llm.input_messages.{place}.message.name": "ana"}
+    named = replace(whole[at], attributes={**whole[at].attributes, **told})
+
+    _, result = replayed_of([*whole[:at], named, *whole[at + 1 :]])
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("are given in two ways" in reason) is (said == "eve")

@@ -114,6 +114,8 @@ class _Spelled(NamedTuple):
     ids: int = 0
     """Of calls, where all of them have one."""
     thoughts: int = 0
+    users: int = 0
+    """The names of those who say it."""
 
 
 _NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), spelled=(), calls={}, other_results=None)
@@ -290,7 +292,8 @@ class Conversations:
         known = self._known_turns.get(identity)
         if known is None:
             roles, ids = self._roles(turn.messages), self._ids(turn)
-            spelled = _Spelled(roles, self._space(turn), self._order(turn), ids, self._thoughts(turn))
+            names = self._users(turn.messages)
+            spelled = _Spelled(roles, self._space(turn), self._order(turn), ids, self._thoughts(turn), names)
             numbers = self._key(turn), self._text(turn), spelled
             known = self._known_turns[identity] = (turn, numbers)
         return known[1]
@@ -331,6 +334,10 @@ class Conversations:
         """As they are spelled, each once for messages that follow on each other; 0 where none is."""
         spelled = [role for role, _ in groupby(message.spelled_role for message in messages)]
         return self._number(["roles", *spelled]) if any(spelled) else 0
+
+    def _users(self, messages: Sequence[ChatMessage]) -> int:
+        names = [message.name for message in messages]
+        return self._number(["users", *names]) if any(names) else 0
 
     def _number(self, value: JsonValue) -> int:
         return self._numbers.setdefault(canonical_json(value), len(self._numbers) + 1)
@@ -373,6 +380,7 @@ _WORDS = (
     "the order of keys in the arguments of a call",
     "the id of a call",
     _THOUGHTS,
+    "the name of a user",
 )
 """By the fields of `_Spelled`."""
 

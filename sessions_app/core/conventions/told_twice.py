@@ -64,6 +64,7 @@ def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
         or _is_cut_short(one, other)
         or (one == other and (said[0] != said[1] or are_calls_named_otherwise(left, right)))
         or are_roles_spelled_otherwise(left, right)
+        or _are_of_other_users(left, right)
         or _are_types_spelled_otherwise(left, right)
         or is_system_told_otherwise(left, right)
     )
@@ -71,6 +72,14 @@ def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
 
 def _have_other_parts(one: list[bytes], other: list[bytes]) -> bool:
     return len(one) == len(other) and one != other
+
+
+def _are_of_other_users(left: Messages, right: Messages) -> bool:
+    """Whether a message that both name the user of is of another one."""
+    one, other = ([each.name for each in messages or () if each.role == "user"] for messages in (left, right))
+    return len(one) == len(other) and any(
+        None not in pair and len({*pair}) == 2 for pair in zip(one, other, strict=True)
+    )
 
 
 def _is_another_answer(left: ChatMessage | None, right: ChatMessage | None) -> bool:

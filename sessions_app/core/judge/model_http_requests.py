@@ -11,10 +11,18 @@ from collections.abc import Iterable, Iterator
 
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.model_http_offers import offered_otherwise
-from sessions_app.core.judge.reading import SeenMessage, as_object, leaves, objects_in, seen_message
+from sessions_app.core.judge.reading import (
+    SeenMessage,
+    as_object,
+    leaves,
+    main_models,
+    objects_in,
+    seen_message,
+    value_of,
+)
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
-from sessions_app.core.run import HttpExchange, ModelCall
+from sessions_app.core.run import HttpExchange, ModelCall, Run
 from sessions_app.core.spans.provider_messages.wire import WireImage, WireRequest, wire_request
 
 _NOT_WHOLE = ("request_body_cut", "request_body_left_out")
@@ -67,6 +75,26 @@ def details_sent(body: Payload | None) -> list[JsonValue]:
     """How closely a model is to look at each image of its user."""
     wire = None if body is None else wire_request(body)
     return [] if wire is None else [image.detail or "auto" for image in wire.images]
+
+
+def messages_given_otherwise(run: Run) -> str | None:
+    """A function that was given messages, of which its first request holds as many: whether it shows an image of them
+    in another detail, or names another user."""
+    body = next((step.http.request_body for step, _ in main_models(run) if step.http is not None), None)
+    sent = None if body is None else wire_request(body)
+    value = value_of(run.input)
+    for given in [value, *(value.values() if isinstance(value, dict) else ())]:
+        said = wire_request(Payload.of_json({"messages": given})) if isinstance(given, list) else None
+        if said is not None and sent is not None and _are_of_others(said, sent):
+            return "the messages in the input of the run show an image in another detail, or name another user"
+    return None
+
+
+def _are_of_others(said: WireRequest, sent: WireRequest) -> bool:
+    if len(said.names) != len(sent.names) or len(said.images) != len(sent.images):
+        return False
+    details = [image.detail or "auto" for image in said.images] != [image.detail or "auto" for image in sent.images]
+    return details or any(None not in pair and pair[0] != pair[1] for pair in zip(said.names, sent.names, strict=True))
 
 
 def _said_otherwise(messages: list[SeenMessage], wire: WireRequest) -> bool:

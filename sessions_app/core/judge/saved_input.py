@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from sessions_app.core.compare.strict import same_json
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.reading import first_requests, is_of_recorder, seen_message
 from sessions_app.core.judge.unreadable import is_prompt
-from sessions_app.core.payload import JsonValue
+from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import has_prompt_of_code, prompts_before_input
 from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, Run
@@ -69,6 +72,12 @@ def texts_of_prompt(run: Run) -> list[str]:
 
 
 def _texts(content: JsonValue) -> list[str]:
-    """A prompt is a text, or a list of texts and files."""
+    """A prompt is a text, or a list of texts and files, of which some stand there as texts."""
     each = content if isinstance(content, list) else [content]
-    return [text for text in each if isinstance(text, str)]
+    return [text for text in each if isinstance(text, str) and not _is_file(text)]
+
+
+def _is_file(text: str) -> bool:
+    """Whether it is a part that no message can hold, as it is spelled."""
+    found = re.fullmatch(r"\[\S+\] (\{.*\})", text, re.DOTALL)
+    return found is not None and canonical_json(parsed(found[1])).decode() == found[1]

@@ -36,12 +36,11 @@ from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
     conversation_told_otherwise,
     error_told_otherwise,
-    input_told_otherwise,
     instructions_told_otherwise,
     messages_told_otherwise,
     outcome_told_otherwise,
     past_told_otherwise,
-    prompt_around_input,
+    prompt_made_of_input,
     results_told_otherwise,
     settings_told_otherwise,
     state_told_otherwise,
@@ -124,7 +123,7 @@ def _requests(played: Played) -> Part:
         messages_told_otherwise,
         conversation_told_otherwise,
         instructions_told_otherwise,
-        prompt_around_input,
+        prompt_made_of_input,
         redacted_otherwise,
     )
     kept = _not_made_before(played) if _has_kept_requests(played) else None
@@ -144,9 +143,7 @@ def _requests(played: Played) -> Part:
     turns = GIVEN_TURNS if run.prior is not None else None
     made = "code that did not run made the prompt of the input" if has_prompt_of_code(run) else None
     inner = INNER_REQUESTS if len(main_models(run)) < len(run.model_calls) else None
-    return (
-        proven(turns, made, input_told_otherwise(run), state_told_otherwise(run), inner) if found == PROVEN else found
-    )
+    return proven(turns, made, state_told_otherwise(run), inner) if found == PROVEN else found
 
 
 def _rewriting(played: Played) -> Iterator[str]:

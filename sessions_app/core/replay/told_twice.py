@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
+from sessions_app.core.judge.model_http_requests import messages_given_otherwise
 from sessions_app.core.judge.reading import (
-    first_requests,
     is_of_recorder,
     main_models,
     object_of,
@@ -78,28 +78,21 @@ def conversation_told_otherwise(run: Run) -> str | None:
     return None if place is None else f"{place} gives the conversation differently from the requests and answers in it"
 
 
-def input_told_otherwise(run: Run) -> str | None:
-    """Of a function whose requests were heard as HTTP, whether the prompt holds its input. Where most words of both are
-    the same, in other letters or beside others, it tells the prompt otherwise; what it made of others nobody knows."""
-    if run.source_format != EXCHANGES or run.input is None or not run.input.is_text:
-        return None
-    prompts = [part.get("content") for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
-    asked, prompt = str(run.input.value), "\n".join(text for text in prompts if isinstance(text, str))
-    words, known = (set(re.findall(r"\w+", text.casefold())) for text in (asked, prompt))
-    if asked.strip() in prompt:
-        return None
-    is_about_it = 2 * len(words & known) >= len(words | known) > 0
-    return f"the input of the run {'gives the prompt differently' if is_about_it else 'is not in its first request'}"
-
-
-def prompt_around_input(run: Run) -> str | None:
-    """Of spans, whether what the run was asked is only a part of its prompt. Templates make such of it, and so does
-    whoever changes a prompt."""
-    if run.source_format != SPANS or run.input is None or not run.input.is_text:
+def prompt_made_of_input(run: Run) -> str | None:
+    """Of spans and HTTP, whether the prompt is what the run was asked. Templates make more of it, and so does whoever
+    changes a prompt. One in which most words of both are the same, in other letters or beside others, tells it
+    otherwise; what code made of others nobody knows."""
+    if run.source_format not in (SPANS, EXCHANGES) or run.input is None:
         return None
     prompt = "\n".join(texts_of_prompt(run))
-    is_around = prompt != run.input.value and str(run.input.value).strip() in prompt
-    return "the prompt holds more than the run's input, and the code that made it did not run" if is_around else None
+    if not run.input.is_text or prompt in ("", run.input.value):
+        return messages_given_otherwise(run)
+    asked = str(run.input.value)
+    if asked.strip() in prompt:
+        return "the prompt holds more than the run's input, and the code that made it did not run"
+    words, known = (set(re.findall(r"\w+", text.casefold())) for text in (asked, prompt))
+    is_about_it = 2 * len(words & known) >= len(words | known) > 0
+    return f"the input of the run {'gives the prompt differently' if is_about_it else 'is not in its first request'}"
 
 
 def state_told_otherwise(run: Run) -> str | None:

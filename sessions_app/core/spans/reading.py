@@ -88,6 +88,8 @@ class ChatMessage:
     parts: tuple[Part, ...]
     spelled_role: str | None = field(default=None, compare=False)
     """The role as the message itself names it."""
+    name: str | None = field(default=None, compare=False)
+    """Which user says it, where the message tells."""
     are_calls_told_otherwise: bool = field(default=False, compare=False)
     """Whether its content tells a call otherwise than its list of calls."""
 

@@ -51,7 +51,8 @@ def answer_of(values: JsonObject, *, is_choice: bool) -> ChatMessage | None:
 def _message(said: JsonObject, default: Role | None = None) -> ChatMessage:
     role = role_of(said.get("message.role"), default or _role_without_name(said))
     parts = _result(said) if role == "tool" else _parts(said)
-    return ChatMessage(role=role, parts=parts, spelled_role=as_text(said.get("message.role")))
+    name = as_text(said.get("message.name")) if role == "user" else None
+    return ChatMessage(role=role, parts=parts, spelled_role=as_text(said.get("message.role")), name=name)
 
 
 def _role_without_name(said: JsonObject) -> Role:

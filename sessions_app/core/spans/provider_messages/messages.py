@@ -85,8 +85,13 @@ def message_of(item: JsonValue) -> list[ChatMessage] | None:
     role = _role(said)
     if role is None:
         return _of_item(said)
-    messages = _split(role, _parts(role, said), text(said, "role"))
+    messages = [_of_user(each, said) for each in _split(role, _parts(role, said), text(said, "role"))]
     return [replace(each, are_calls_told_otherwise=True) for each in messages] if _has_other_calls(said) else messages
+
+
+def _of_user(message: ChatMessage, said: JsonObject) -> ChatMessage:
+    name = text(said, "name") if message.role == "user" else None
+    return message if name is None else replace(message, name=name)
 
 
 def langchain_fields(item: JsonObject) -> JsonObject:

@@ -48,15 +48,20 @@ def request_of(value: JsonValue) -> ProviderRequest | None:
     )
 
 
-Spelled = tuple[str | None, list[ChatMessage] | None]
+Spelled = tuple[str | None, str | None, list[ChatMessage] | None]
 
 
 def messages_spelled(value: JsonValue) -> list[Spelled]:
-    """What `request_of` makes of each message, with its role as it stands there."""
+    """What `request_of` makes of each message, with its role as it stands there, and who says it."""
     value = parsed(value)
     said = value if isinstance(value, dict) else {}
     listed = next((found for name in _MESSAGES if isinstance(found := said.get(name), list)), [])
-    return [(text(item, "role") if isinstance(item, dict) else None, message_of(item)) for item in listed]
+    return [_spelled(item) for item in listed]
+
+
+def _spelled(item: JsonValue) -> Spelled:
+    fields = item if isinstance(item, dict) else {}
+    return text(fields, "role"), text(fields, "name"), message_of(item)
 
 
 def instructions_of(value: JsonValue) -> str | None:

@@ -76,6 +76,8 @@ class WireRequest:
     """Texts of the user."""
     others: tuple[str, ...]
     """Texts of the system, and those that tools gave."""
+    names: tuple[str | None, ...]
+    """Who says each message of a user, where it tells."""
     images: tuple[WireImage, ...]
     """Of the user, where the protocol tells them as links."""
     answers: tuple[str, ...]
@@ -134,6 +136,7 @@ def wire_request(body: Payload) -> WireRequest | None:
     return WireRequest(
         prompts=tuple(text for message in users for text in _texts_of(message)),
         others=(*instructions, *(text for message in others for text in _texts_of(message))),
+        names=tuple(message.name for message in users),
         images=tuple(filter(None, map(_image, _parts_of(users, OtherPart)))),
         answers=tuple(part.text for message in answers for part in message.parts if isinstance(part, _WORDS)),
         is_continued=any(value.get(name) for name in ("previous_response_id", "conversation")),
