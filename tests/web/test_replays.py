@@ -75,11 +75,28 @@ def test_a_step_that_failed_then_is_told_as_failed_while_the_replay_runs(shop, b
 
     page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
 
-    newest, before, _ = re.findall(r'<li><span class="num">.*?</li>', page)
+    _, before, newest = re.findall(r'<li><span class="num">.*?</li>', page)
     assert "502 Bad Gateway" in match(r'<span class="wrong">(.*?)</span>', newest)
     assert "book_room" in newest
     assert "wrong" not in before
     assert re.search(r"1 failed: step <a [^>]+>3</a>", page)
+
+
+def test_the_steps_are_one_list_that_fills_in_place_and_turns_a_page_where_it_is_full(shop, bob):
+    run = load_record(shop, steps=[step for at in range(30) for step in (model_step(1), tool_step(f"tool_{at}"))])
+    replay = make_replay(run, state="queued")
+
+    def listed(**columns):
+        Replay.objects.update(**columns)
+        page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+        rows = re.findall(r'<li><span class="num">(\d+)</span> .*?state-(\w+)', page)
+        return [int(number) for number, _ in rows], [css for _, css in rows].count("queued")
+
+    first = list(range(1, 21))
+    assert listed() == (first, 20)
+    assert listed(state="claimed") == (first, 20)
+    assert listed(state="running", progress_done=5, progress_total=60) == (first, 15)
+    assert listed(progress_done=25) == (list(range(21, 41)), 15)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,10 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import NotReplayable, QueryError, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.fork.report import ForkedStep
 from sessions_app.core.replay.isolation import is_own_machine, is_world_off
 from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import GoldenRun, Project, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.queries.access import has_role
@@ -174,9 +176,25 @@ def _so_far(row: Replay) -> dict[str, Any]:
     failed = [step for step in steps if step.error is not None]
     return {
         "so_far": steps,
+        "in_place": () if is_fork(row) or row.is_sampled else _in_place(row, steps),
         "failed_so_far": failed,
         "answered": max(row.progress_done, min(answered, row.progress_total)),
     }
+
+
+_AROUND = 20
+"""Steps that are listed at a time."""
+
+
+def _in_place(row: Replay, answered: Sequence[ForkedStep]) -> list[tuple[StepSummary, str | None]]:
+    """The steps of the recording around the one that it has come to, each with who answered it, so far as it was: a
+    page of them, in which nothing moves."""
+    steps = [step for step in row.content.steps if step.kind in ("model", "tool")]
+    done = max(row.progress_done, len(answered))
+    sources = {done - back: step.source for back, step in enumerate(reversed(answered))}
+    first = max(done - 1, 0) // _AROUND * _AROUND
+    page = enumerate(steps[first : first + _AROUND], start=first + 1)
+    return [(step, sources.get(number)) for number, step in page]
 
 
 def golden_link(project: Project, row: Replay) -> str | None:
