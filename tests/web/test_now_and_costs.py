@@ -16,7 +16,7 @@ from sessions_app.models import ModelPrice, Project, Replay, Run, SessionReplay
 from sessions_app.queries.failing_now import failing_now
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.ingest import ingest_document
-from sessions_app.web.costs.chart import cost_chart
+from sessions_app.web.costs.chart import colours_of, cost_chart
 from sessions_app.web.goldens.standing import Standing
 from tests.builders import make_record, make_tool_step
 from tests.web.making import client_of, make_project, make_user
@@ -441,6 +441,37 @@ def test_a_clock_that_is_ahead_does_not_stretch_the_chart():
     assert chart is not None
     assert chart.last <= now + timedelta(hours=1)
     assert [bar.amount for bar in chart.bars] == [1, 2]
+
+
+def figures_of(amounts):
+    """Tokens by the hours ago and the name."""
+    now = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    figures: CostFigures[Run] = CostFigures()
+    for (hours, name), tokens in amounts.items():
+        cost = Cost(input_tokens=tokens, unpriced_tokens=tokens, unpriced=1)
+        figures.in_time[now - timedelta(hours=hours), name] += cost
+        figures.of_names[name] += cost
+        figures.total += cost
+    return figures, now
+
+
+def test_one_high_bar_does_not_flatten_the_others():
+    chart = cost_chart(*figures_of({(1, "m"): 10, (30, "m"): 8, (60, "m"): 900}))
+
+    assert chart is not None
+    assert chart.most == 20
+    assert [(bar.amount, bar.is_torn) for bar in chart.bars] == [(900, True), (8, False), (10, False)]
+    assert [round(sum(part.height for part in bar.parts)) for bar in chart.bars] == [120, 48, 60]
+
+
+def test_a_model_keeps_its_colour_when_a_price_is_set():
+    figures, _ = figures_of({(1, "mini"): 900, (2, "sonnet"): 500, (3, "flash"): 100})
+    before = colours_of(figures)
+
+    figures.of_names["flash"] += Cost(dollars=Decimal(50), priced=1)
+
+    assert before == {"mini": 0, "sonnet": 1, "flash": 2}
+    assert colours_of(figures) == before
 
 
 def test_the_same_model_and_day_is_written_over(bob, shop):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,16 +23,14 @@ class Series:
     """An agent or a model, in the order of what they cost."""
 
     name: str | None
-    place: int
     cost: Cost
     percent: Decimal
     """Of the dollars, or of the tokens where some have no price."""
     list_price: ListPrice | None = None
     """Offered where the model has no price and a public one is known."""
 
-    @property
-    def colour(self) -> int:
-        return min(self.place, COLOURS - 1)
+    colour: int
+    """Of its parts of the bars."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +44,8 @@ class Part:
 class Bar:
     begins: datetime
     amount: Decimal
+    is_torn: bool
+    """Whether it is higher than the scale."""
     x: float
     width: float
     parts: tuple[Part, ...]
@@ -54,8 +55,32 @@ class Bar:
 class Chart:
     bars: list[Bar]
     most: Decimal
+    """The top of the scale; bars that are higher are torn."""
     first: datetime
     last: datetime
+
+    @property
+    def torn(self) -> bool:
+        return any(bar.is_torn for bar in self.bars)
+
+    @property
+    def middle(self) -> datetime:
+        return self.first + (self.last - self.first) / 2
+
+
+def colours_of(figures: CostFigures[Run]) -> dict[str | None, int]:
+    """A name keeps its colour when prices change: they go by tokens, and not by what these cost."""
+    most = sorted(figures.of_names, key=lambda name: (-figures.of_names[name].tokens, name or ""))
+    return {name: min(place, COLOURS - 1) for place, name in enumerate(most)}
+
+
+def _top(sums: Sequence[Decimal]) -> Decimal:
+    """The highest bar; where one stands far above all others, twice the next one, for it would flatten them."""
+    highest, *others = sorted(sums, reverse=True)
+    return min(highest, 2 * others[0]) if others and highest > _FAR * others[0] else highest
+
+
+_FAR = 5
 
 
 def cost_chart(figures: CostFigures[Run], now: datetime) -> Chart | None:
@@ -67,18 +92,19 @@ def cost_chart(figures: CostFigures[Run], now: datetime) -> Chart | None:
     length = bar_length(min(times), max(times))
     first = _floor(min(times), length.total_seconds())
     sums: dict[int, dict[int, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
-    colours = {name: min(place, COLOURS - 1) for place, name in enumerate(figures.names)}
+    colours = colours_of(figures)
     for (at, name), amount in amounts.items():
         sums[int((min(at, now) - first) / length)][colours[name]] += amount
-    count, most = max(sums) + 1, max(Decimal(sum(parts.values())) for parts in sums.values())
+    count, most = max(sums) + 1, _top([Decimal(sum(parts.values())) for parts in sums.values()])
     width = WIDTH / max(count, 12)
     bars = [
         Bar(
             begins=first + number * length,
-            amount=Decimal(sum(parts.values())),
+            amount=(amount := Decimal(sum(parts.values()))),
+            is_torn=amount > most,
             x=round(number * width, 1),
             width=round(width - 2, 1),
-            parts=_parts(parts, most),
+            parts=_parts(parts, max(amount, most)),
         )
         for number, parts in sorted(sums.items())
     ]

@@ -16,7 +16,7 @@ from sessions_app.queries.prices import price_list
 from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs
 from sessions_app.services.prices import list_price
 from sessions_app.web.access import project_page
-from sessions_app.web.costs.chart import Series, cost_chart
+from sessions_app.web.costs.chart import Series, colours_of, cost_chart
 from sessions_app.web.periods import Period
 
 SHOWN = 20
@@ -54,11 +54,11 @@ def costs(request: HttpRequest, project: Project) -> HttpResponse:
 
 def _series(figures: CostFigures[Run], *, is_offered: bool) -> list[Series]:
     """`is_offered` says whether list prices of the models without one are."""
-    costs = ((name, figures.of_names[name]) for name in figures.names)
+    costs, colours = ((name, figures.of_names[name]) for name in figures.names), colours_of(figures)
     return [
         Series(
             name=name,
-            place=place,
+            colour=colours[name],
             cost=cost,
             percent=100 * figures.share(cost),
             list_price=list_price(name) if is_offered and name and cost.without_price and place < SHOWN else None,
