@@ -74,11 +74,16 @@ def test_eleven_tool_calls_are_many_and_ten_are_not():
 
 @pytest.mark.parametrize(
     ("last", "level"),
-    [(tool(arguments={"page": 11}), "info"), (tool(arguments={"page": 0}), "warning"), (tool(error=FAILED), "info")],
-    ids=["all others", "one again", "one failed"],
+    [
+        ([tool(arguments={"page": 11})], "info"),
+        ([tool(arguments={"page": 0})], "info"),
+        ([tool(arguments={"page": 0})] * 2, "warning"),
+        ([tool(error=FAILED)], "info"),
+    ],
+    ids=["all others", "one read again", "one again and again", "one failed"],
 )
 def test_many_calls_are_a_note_where_none_was_made_again_without_a_reason(last, level):
-    run = make_run(model(), *calls(10), last)
+    run = make_run(model(), *calls(10), *last)
 
     assert [a.level for a in find_anomalies(run) if a.code == "many_tool_calls"] == [level]
 
@@ -111,9 +116,9 @@ def test_calls_that_a_session_file_only_lists_are_counted():
     ids=["same", "other key order", "as JSON text"],
 )
 def test_duplicate_call_links_both_steps(again):
-    run = make_run(model(), tool(arguments={"id": 1, "full": True}), tool(arguments=again))
+    run = make_run(model(), tool("pay", {"id": 1, "full": True}), tool("pay", again))
 
-    assert found("duplicate_call", run) == [("Duplicate call: lookup_order", (2, 3))]
+    assert found("duplicate_call", run) == [("Duplicate call: pay", (2, 3))]
 
 
 def test_each_repeat_is_one_anomaly():
@@ -222,8 +227,8 @@ def test_a_read_after_a_change_of_what_it_reads_is_no_duplicate():
     ],
     ids=["of another", "a read", "failed"],
 )
-def test_a_read_after_no_change_of_what_it_reads_is_a_duplicate(between):
-    assert found("duplicate_call", read_again(between)) == [("Duplicate call: get_cart", (1, 3))]
+def test_a_read_after_no_change_of_what_it_reads_is_a_repeat(between):
+    assert found("duplicate_call", read_again(between)) == [("Called again with the same answer: get_cart", (1, 3))]
 
 
 def charged_twice(question: str, answer: str) -> Run:
@@ -649,7 +654,7 @@ def test_slow_step_is_found():
 
 
 def test_first_odd_step_is_the_repeat_and_no_remark():
-    run = make_run(model(duration_ms=40_000.0), *[tool(arguments={"id": 1})] * 2, model())
+    run = make_run(model(duration_ms=40_000.0), *[tool("pay", {"id": 1})] * 2, model())
 
     assert codes(find_anomalies(run)) == ["duplicate_call", "slow_step"]
     assert first_odd_step(find_anomalies(run)) == 3

@@ -163,7 +163,8 @@ DETECTORS: tuple[Detector, ...] = (
 RULES: dict[str, str] = {
     "many_tool_calls": "The run made more tool calls than this; a note unless a call was repeated without a reason.",
     "duplicate_call": "A tool was called again with the same arguments; "
-    "a note if the earlier call had failed, or if the question or the answer mentions each call.",
+    "a note if the earlier call had failed, if the question or the answer mentions each call, "
+    "or if nothing else was repeated than one lookup, once.",
     "done_twice": "A call was retried after it had failed, and a list that was read later shows that both took effect.",
     "asked_again": "A call that only reads was repeated, and its answer had changed or had not been final; a note.",
     "error_words": "The answer contains one of these words; a note.",
@@ -229,7 +230,8 @@ RULES: dict[str, str] = {
     "other_identity": "A tool was called for a user or tenant that is neither the run's nor named in a question.",
     "used_of_other": "A tool returned a record of another user or tenant, and a later call used it.",
     "call_failed": "A call failed and was never repeated with success; a note where the answer tells of it, "
-    "or if the rules do not know its language.",
+    "if a lookup found nothing and neither the question nor the answer is about that, "
+    "or if the rules do not know the answer's language.",
     "error_swallowed": "A call failed and was never repeated with success, and the answer does not say so.",
     "model_changed": "The agent's loop switched to another model.",
     "other_model_answered": "The model that answered is not the one that was requested.",

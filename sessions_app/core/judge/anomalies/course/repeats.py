@@ -104,14 +104,21 @@ def repeated_calls(run: Run) -> list[RepeatedCall]:
             same[call.tool_name, argument_key(call)].append((step, call))
     again = [calls for calls in same.values() if len(calls) > 1]
     changes = _Changes(run) if again else None
-    found = (_repeated(run, changes.not_read_anew(calls)) for calls in again if changes)
-    return [repeated for repeated in found if len(repeated.calls) > 1]
+    repeats = [calls for each in again if changes and len(calls := changes.not_read_anew(each)) > 1]
+    return [_repeated(run, calls, is_alone=len(repeats) == 1) for calls in repeats]
 
 
-def _repeated(run: Run, calls: list[Made]) -> RepeatedCall:
-    meant = _how_meant(run, calls)
+def _repeated(run: Run, calls: list[Made], *, is_alone: bool) -> RepeatedCall:
+    meant = _how_meant(run, calls) or ("with the same answer" if is_alone and _is_harmless(run, calls) else None)
     reasons = ["after it failed" if _failed(run, before) else meant for before, _ in pairwise(calls)]
     return RepeatedCall(calls=tuple(calls), is_polled=_is_polled(run, calls), reasons=tuple(reasons))
+
+
+def _is_harmless(run: Run, calls: list[Made]) -> bool:
+    """Something was looked up once more, and was told the same; what is repeated more often is a loop."""
+    told = [(run.steps[at - 1], call) for at, call in calls if at is not None and call.result is not None]
+    is_read = len(calls) == len(told) == 2 and all(looks_up(step, call) for step, call in told)
+    return is_read and not any(_is_cut(*each) or is_empty_answer(each[1]) for each in told)
 
 
 def _failed(run: Run, made: Made) -> bool:

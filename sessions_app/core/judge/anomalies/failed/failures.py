@@ -141,7 +141,7 @@ def _came_to_nothing(step: Step) -> bool:
 
 def _is_told_absence(run: Run, step: Step) -> bool:
     call = step.call
-    if not isinstance(call, ToolCall) or not _is_absent(step, call):
+    if not isinstance(call, ToolCall) or not is_absent(step, call):
         return False
     is_lookup = looks_up(step, call) or _was_got(step)
     return is_made_later(run, step, call) or (is_lookup and _is_expected(run, step, call))
@@ -163,7 +163,7 @@ _ABSENT = re.compile(r"(?<![\w.,])404(?![\w.,]*\d)")
 """Whoever speaks of it beforehand takes it for an answer."""
 
 
-def _is_absent(step: Step, call: ToolCall) -> bool:
+def is_absent(step: Step, call: ToolCall) -> bool:
     """Not there, which is an answer to who asks for it."""
     if status_code(step) is not None:
         return status_code(step) == 404

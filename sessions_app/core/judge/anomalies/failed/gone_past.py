@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.failed.failures import has_failed, told_failure, unhealed
+from sessions_app.core.judge.anomalies.failed.left_aside import is_left_aside
 from sessions_app.core.judge.anomalies.failed.told_failures import is_told
 from sessions_app.core.judge.anomalies.reading.answer_words import (
     REFUSAL,
@@ -45,6 +46,9 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
             is_told(run, *pair, _reason(*pair), owned_up=owned_up, is_alone=len(failed) == 1) for pair in pairs[:_MOST]
         ):
             yield Anomaly(code="call_failed", message=said + TOLD, steps=steps, level="info")
+        elif all(is_left_aside(run, *pair) for pair in pairs[:_MOST]):
+            message = f"{said}; neither the question nor the answer is about it"
+            yield Anomaly(code="call_failed", message=message, steps=steps, level="info")
         elif not answers_in_a_known_language(run):
             yield Anomaly(code="call_failed", message=said, steps=steps, level="info")
         elif is_silent:

@@ -55,7 +55,7 @@ def other_receipts(run: Run, rules: Rules) -> Iterator[Anomaly]:
         message, candidates = _of_other_day(run, said, step, call)
         if message is None and not candidates:
             message, candidates = _of_other_number(run, said, step, call)
-        message = message or _of_the_smaller_unit(said, call)
+        message = message or _of_the_smaller_unit(run, said, call)
         checked += candidates
         if message:
             yield Anomaly(code="other_receipt", message=message, steps=(step.index,))
@@ -148,17 +148,32 @@ def _of_other_number(run: Run, said: _Said, step: Step, call: ToolCall) -> tuple
     return None, False
 
 
-def _of_the_smaller_unit(said: _Said, call: ToolCall) -> str | None:
-    """So many cents were asked for, and the answer has as many dollars."""
+def _of_the_smaller_unit(run: Run, said: _Said, call: ToolCall) -> str | None:
+    """So many cents were asked for, and the answer has as many dollars; not where the question and the answer have as
+    many of something else, as of points."""
     for key, used in plain_values(object_of(call.arguments)).items():
         number = _number(used) if _CENTS.search(key) else None
         if not number or not said.states(number) or said.states(number / 100) or _IN_CENTS.search(said.answer):
+            continue
+        if (counted := _counted(number, said.answer)) and counted <= _counted(number, question_of(run)):
             continue
         called = f"{call.tool_name} was called with {key} {number:.12g}, which is {number / 100:.12g}"
         return f"{called}; the answer says {number:.12g}"
     return None
 
 
+def _counted(number: float, text: str) -> set[str]:
+    """What a text has so many of; money counts as nothing that could be meant instead."""
+    found = (match for match in _COUNTED.finditer(text) if number in figures_in(match[1]))
+    return {"" if match[0][0] in "$€£¥₹" or _MONEY.match(match[2]) else match[2].lower() for match in found} - {""}
+
+
+_COUNTED = re.compile(r"[$€£¥₹]?(?<![\w.,-])(\d[\d.,]*)(?: ?([$€£¥₹]|[^\W\d_]*))")
+_MONEY = re.compile(
+    r"[$€£¥₹元円]|(?:eur|usd|gbp|chf|jpy|cny|pln|sek|nok|dkk|inr|brl|mxn|z[lł]|kr)(?![a-z])|euros?|dol+ars?|d[oó]lar\w*|pounds?"
+    r"|franken|francs?|pesos?|rea(?:l|is)|yen|rupees?|z[lł]ot\w*|kron\w*",
+    re.IGNORECASE,
+)
 _CENTS = re.compile(
     r"(?:^|_|(?<=[a-z])(?=[A-Z]))(?:[Cc]ents?|[Mm]inor(?:_?[Uu]nits?)?|[Pp]ence|[Cc]entimes?|[Cc][ée]ntimos?|[Cc]entavos?"
     r"|[Cc]entesimi|[Rr]appen|[Gg]rosz\w*|[øö]re)(?:$|_)|分$|銭$"
