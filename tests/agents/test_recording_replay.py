@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,20 @@ def test_a_missing_tool_answer_is_found(recorded: Run):
     verdict, step, _ = verdict_of(record)
 
     assert (verdict, step) == ("fixture_missing", 4)
+
+
+def test_answers_behind_a_difference_are_counted_as_given_to_other_requests(recorded: Run):
+    """As the steps of the run that the replay made say."""
+    record = record_of(recorded)
+    whole, _ = replayed(json.dumps(record).encode())
+    record["steps"][1]["result"] = "another"
+
+    result, made = replayed(json.dumps(record).encode())
+
+    assert whole.facts["sources"] == {"recorded": len(recorded.steps)}
+    assert made is not None
+    assert result.facts["sources"] == Counter(step.source for step in made.steps)
+    assert result.facts["sources"]["recorded_for_another_request"] > 0
 
 
 def test_an_answer_to_a_request_that_was_answered_is_judged_beforehand(recorded: Run):

@@ -42,7 +42,7 @@ from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.changes_told import tells_of_changes
-from sessions_app.core.replay.ending import cannot_begin, conclude, limit_facts, limit_place
+from sessions_app.core.replay.ending import cannot_begin, conclude, limit_facts, limit_place, sources_of
 from sessions_app.core.replay.error_words import as_recorded
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
@@ -128,7 +128,7 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
     facts = {**_facts(transcript), "clock": clock.told}
     if ending.stopped is not None:
         stopped = ending.stopped.to_json()
-        facts["sources"] = {"recorded": model.cursor + len(observations.calls)}
+        facts["sources"] = sources_of(replace(observations, requests=observations.requests[: model.cursor]))
         return Result(verdict="paused", facts=facts, observations=observations, stopped=stopped)
     played = played_by_rebuilt(plan, transcript, observations, ending)
     return conclude(replace(played, limit=judged.limit, unused=unused, left_over=left_over), facts)

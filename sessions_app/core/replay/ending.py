@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -235,12 +236,14 @@ def _source_facts(plan: ReplayPlan, observations: Observations) -> JsonObject:
     played = {step.index for step in played_steps(plan.run)}
     played_back = [step.name for step in plan.run.steps if step.index not in played]
     return {
-        "sources": {"recorded": len(observations.calls) + _answered(plan, observations)},
+        "sources": sources_of(observations),
         "played_back": played_back,
         "tools_are_recorded": plan.tools_are_recorded,
         "output_function": plan.run.agent.output_function,
     }
 
 
-def _answered(plan: ReplayPlan, observations: Observations) -> int:
-    return min(len(observations.requests), len(plan.answers))
+def sources_of(seen: Observations) -> JsonObject:
+    """How many answers came from where. Behind the end of the recording a request has none."""
+    answered = [request.source for request in seen.requests if request.step]
+    return dict(Counter([*answered, *(call.source for call in seen.calls)]))
