@@ -21,6 +21,7 @@ class StoredSteps:
         self._run = run
         self.status = cast(RunStatus, run.status)
         self.model: str | None = run.model
+        self.replayable_to = run.verdict_step if run.verdict == "replayable_to_step" else None
         self.is_text_final = load_facts(run).agent.entry_point == "run_stream"
         self.step = cache(self._step)
         self.instructions = cache(self._instructions)

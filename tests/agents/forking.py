@@ -14,6 +14,7 @@ from sessions_app.core.fork.order import read_course, read_order
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.history import History, messages
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import ModelCall, Run, Step, answered
@@ -46,7 +47,7 @@ class StepsOf:
     """The recorded steps of a run, as the forecast of a fork reads them."""
 
     def __init__(self, run: Run) -> None:
-        self.status, self.model = run.status, run.model
+        self.status, self.model, self.replayable_to = run.status, run.model, judge(run).step
         self.is_text_final = run.agent.entry_point == "run_stream"
         self._run, self._instructions = run, Instructions()
 

@@ -1,5 +1,7 @@
 """What is said of a fork before it is queued."""
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
@@ -37,8 +39,9 @@ class Recorded:
     model: str | None = "gpt-4o"
     is_text_final = False
 
-    def __init__(self, status="cut_off", parameters=None, kinds=()):
-        self.status = status
+    def __init__(self, status="cut_off", parameters=None, kinds=(), calls=None, replayable_to=None):
+        self.status, self.replayable_to = status, replayable_to
+        self._calls = calls or {}
         self._parameters = None if parameters is None else Payload.of_json(parameters)
         self._tools = tuple(Payload.of_json({"name": name, "kind": kind}) for name, kind in kinds)
 
@@ -52,7 +55,7 @@ class Recorded:
                 result=Payload.of(RESULTS[index]),
                 outcome="failed" if index == 3 else "success",
             )
-            return make_step(index, call)
+            return make_step(index, dataclasses.replace(call, **self._calls.get(index, {})))
         parts = [{"part_kind": "tool-call", "tool_name": "cancel", "args": {"id": 1}, "tool_call_id": "c"}]
         call = ModelCall(
             history=None,
@@ -174,9 +177,39 @@ def test_a_fork_that_begins_at_a_request_that_failed_stops_there():
 
 
 def test_behind_the_last_answer_of_a_run_that_is_over_no_request_follows():
-    over = Recorded(status="ok")
+    """Control: a run that a tool ended, which a rebuilt loop does not know."""
+    over = Recorded(status="ok", calls={5: {"is_output": True}})
+    change = ANSWER | {"step": 5}
 
-    assert told(ANSWER | {"step": 5}, recorded=over) == "The run ends as it did: no request to the model follows."
+    assert told(change, recorded=over) == "The run ends as it did: no request to the model follows."
+    assert told(change, recorded=Recorded(status="ok")) == "Stops at step 6: the model's answer is unknown."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("success", "Stops at step 4: the model's answer is unknown."),
+        ("crashed", "The run ends with its error again."),
+        ("interrupted", "Stops at step 3: no answer of lookup was recorded."),
+    ],
+)
+def test_a_call_beside_the_changed_one_that_crashed_or_was_interrupted_is_so_again(outcome, words):
+    assert told(ANSWER, recorded=Recorded(calls={3: {"outcome": outcome}})) == words
+
+
+@pytest.mark.parametrize(("limit", "is_behind"), [(None, False), (5, False), (4, True)])
+def test_what_comes_behind_the_end_of_a_replay_is_not_known(limit, is_behind):
+    words = told(ANSWER | {"step": 5}, recorded=Recorded(replayable_to=limit))
+
+    assert words.startswith("The recording can be replayed to step 4 only") is is_behind
+
+
+@pytest.mark.parametrize(
+    ("is_output", "words"), [(False, "The run ends at step 4: an answer"), (True, "The run ends at step 4 if")]
+)
+def test_a_text_is_no_outcome_where_the_run_had_one_of_its_own_kind(is_output, words):
+    """In a record that does not tell what the model was asked for."""
+    assert told(SAID, at_step=4, recorded=Recorded(calls={5: {"is_output": is_output}})).startswith(words)
 
 
 def test_a_run_that_ended_with_an_error_may_end_so_again():

@@ -1,4 +1,5 @@
-"""Forks that give again what was recorded go the way of the replay, say no more than it does, and were foretold.
+"""Forks that give again what was recorded go the way of the replay, say no more than it does, and were foretold; forks
+with another answer stop, or end, where that was foretold.
 
 `TRIAL_SIZE=full` takes every way to start a run, and forks it at each of its steps.
 """
@@ -12,12 +13,15 @@ from random import Random
 
 import pytest
 
+from sessions_app.core.fork.decisions import is_held_back
 from sessions_app.core.fork.foretell import Foretold, foretell
 from sessions_app.core.fork.order import read_order
 from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.reading import main_models
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.plan import attempts
 from sessions_app.core.replay.proof import PARTS, read_proof
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall, is_answered_by_tool, main_steps
 from sessions_app.mapping.rows import step_rows
@@ -54,6 +58,56 @@ def test_a_fork_that_gives_again_what_was_recorded_is_the_replay_again(runs: lis
             faults += [f"{each.name} at {at}, {change['kind']}: {fault}" for fault in said]
     assert not faults, "\n".join(faults[:100])
     assert tried >= 500
+
+
+def test_a_fork_with_another_answer_goes_where_that_was_foretold(runs: list[RecordedRun]):
+    tried, faults = 0, []
+    for each in runs:
+        run = parse_native(encode_native(only_run(each.content)))
+        for at, change in _others(run, each.name):
+            tried += 1
+            result, _ = forked(run, at, change, expect={"ends_within": 999})
+            told = _told(run, at, change)
+            fault = None if told is None else _misses(told.words, result)
+            faults += [] if fault is None else [f"{each.name} at {at}, {change}: {fault}"]
+    assert not faults, "\n".join(faults[:100])
+    assert tried >= 200
+
+
+# --- what is given instead -----------------------------------------------------------------------
+
+
+def _others(run: Run, name: str) -> Iterator[Fork]:
+    steps = [step for step in main_steps(run) if _may_be_answered(run, step)]
+    for step in steps if FULL else Random(name).sample(steps, min(STEPS_OF_A_RUN, len(steps))):
+        if isinstance(step.call, ToolCall):
+            yield step.index, {"kind": "tool_result", "step": step.index, "value": "Another answer."}
+            yield step.index, {"kind": "tool_result", "step": step.index, "error": "Out of order."}
+        else:
+            yield step.index, {"kind": "model_answer", "step": step.index, "value": {"text": "Another answer."}}
+
+
+def _may_be_answered(run: Run, step: Step) -> bool:
+    """As a fork is checked before it is queued."""
+    if step.index in attempts(run):
+        return False
+    asking = next((call for each, call in reversed(main_models(run)) if each.index < step.index), None)
+    if not isinstance(step.call, ToolCall):
+        return isinstance(step.call, ModelCall)
+    return is_answered_by_tool(step.call) and not is_held_back(step.call, asking)
+
+
+def _misses(words: str, result: Result) -> str | None:
+    stopped = result.stopped["step"] if result.stopped else None
+    steps = {int(each) for each in re.findall(r"step (\d+)", words)}
+    is_open = " if " in words or "asked again" in words
+    if words.startswith(("Stops once", "The recording can be replayed")):
+        is_right = result.verdict != "reproduced"
+    elif "tops at step" in words:
+        is_right = stopped in steps or (stopped is None and "or stops" in words)
+    else:
+        is_right = stopped is None or is_open
+    return None if is_right else f"{words} It stops at {stopped}: {result.verdict} {result.divergence}"
 
 
 # --- what is given again -------------------------------------------------------------------------

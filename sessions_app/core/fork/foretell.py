@@ -19,7 +19,7 @@ from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import edited_message
 from sessions_app.core.fork.written_answers import says
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, sha256_hex
-from sessions_app.core.run import WAITING, Fixture, ModelCall, RunStatus, Step, ToolCall, is_answered_by_tool
+from sessions_app.core.run import ATTEMPT, WAITING, Fixture, ModelCall, RunStatus, Step, ToolCall, is_answered_by_tool
 from sessions_app.core.step_summary import StepSummary
 
 _TOLD = (ToolResult, NewModelAnswer, NewInstructions, NewModel, NewMessage)
@@ -39,6 +39,8 @@ class RecordedSteps(Protocol):
     status: RunStatus
     """How the run ended."""
     model: str | None
+    replayable_to: int | None
+    """The last step that a replay comes to, as the recording was judged; None for its end."""
     is_text_final: bool
     """Whether the first text that came was the output, whatever was called beside it (`run_stream`)."""
 
@@ -74,6 +76,10 @@ class _Foreteller:
     def told(self, is_edited: bool) -> Foretold | None:
         changes = [c for c in self._order.changes if not (is_edited and self._is_as_recorded(c))]
         first = min(changes, key=lambda change: self._begins(change, is_edited), default=None)
+        limit = self._recorded.replayable_to
+        if limit is not None and first is not None and self._begins(first, is_edited) > limit:
+            words = f"The recording can be replayed to step {limit} only: what comes behind it is not known."
+            return Foretold(words=words)
         failed = self._failed_request()
         if failed is not None and (first is None or failed < self._begins(first, is_edited)):
             return self._stops(failed)
@@ -144,7 +150,20 @@ class _Foreteller:
         beside the call whose answer is changed."""
         last = max((step.index for step in self._loop if step.kind == "model"), default=0)
         behind = (step.index for step in self._loop if step.index > last and step.index != changed)
-        return self._recorded.status == "ok" or any(self._waits(index, last) for index in behind)
+        waits = any(self._waits(index, last) for index in behind)
+        return waits or (self._recorded.status == "ok" and not self._is_ended_by_tools(last))
+
+    def _is_ended_by_tools(self, asked: int) -> bool:
+        """Whether the last answer asked for tools alone, and something that is not rebuilt ended the run there."""
+        calls = [call for _, call in self._calls_behind(asked)]
+        return bool(calls) and not self._recorded.is_text_final and not any(call.is_output for call in calls)
+
+    def _calls_behind(self, asked: int) -> list[tuple[int, ToolCall]]:
+        """What the answer of this request asked for, without attempts that were made again."""
+        until = self._request_from(asked + 1)
+        steps = [self._recorded.step(each.index) for each in self._loop if asked < each.index < until]
+        made = (step for step in steps if ATTEMPT not in step.extra)
+        return [(step.index, step.call) for step in made if isinstance(step.call, ToolCall)]
 
     def _waits(self, index: int, asked: int) -> bool:
         call, asking = self._recorded.step(index).call, self._recorded.step(asked).call if asked else None
@@ -157,8 +176,22 @@ class _Foreteller:
     def _after_tool(self, change: ToolResult) -> Foretold:
         if change.failure is not None and change.failure.crashes:
             return Foretold(words=f"The run ends at step {change.step} with this error.")
+        beside = self._unanswered_beside(change.step)
+        if beside is not None:
+            return beside
         asked = self._request_from(change.step + 1)
         return self._asked(asked, left_out=self._left_out(change.step, asked), changed=change.step)
+
+    def _unanswered_beside(self, changed: int) -> Foretold | None:
+        """A tool that ended the run does so again, and one that was interrupted then has no answer now."""
+        asked = max((each.index for each in self._loop if each.index < changed and each.kind == "model"), default=0)
+        beside = [(step, call) for step, call in self._calls_behind(asked) if step != changed]
+        if any(call.outcome == "crashed" for _, call in beside):
+            return Foretold(words="The run ends with its error again.")
+        for step, call in beside:
+            if call.outcome == "interrupted":
+                return Foretold(words=f"Stops at step {step}: no answer of {call.tool_name} was recorded.")
+        return None
 
     def _left_out(self, changed: int, until: int) -> int:
         """Steps that the fork does not have: what ran inside of the tool then, and beside the loop behind it."""
@@ -199,7 +232,7 @@ class _Foreteller:
     def _answered(self, step: int, answer: Answer) -> Foretold:
         parameters = self._parameters(step)
         if not answer.tool_calls:
-            return _text_given(step, parameters)
+            return self._text_given(step, parameters)
         outputs = {tool.get("name") for tool in parameters.get("output_tools") or []}
         if any(call.name in outputs for call in answer.tool_calls):
             return Foretold(words="The run ends if the output is accepted; otherwise the model is asked again.")
@@ -216,6 +249,21 @@ class _Foreteller:
         if answer.text and self._recorded.is_text_final:
             return Foretold(words="The run ends once these tools have answered: the text beside them is its outcome.")
         return self._asked_after_calls()
+
+    def _text_given(self, step: int, parameters: JsonObject) -> Foretold:
+        """A text is the outcome where the model was asked for one, and nothing reads it."""
+        is_plain = parameters.get("output_mode") in (None, "text") or parameters.get("allow_text_output")
+        is_asked = is_plain and not parameters.get("output_object")
+        if is_asked and (parameters or not self._has_output_calls()):
+            return Foretold(words=f"The run ends at step {step}: an answer without tool calls is its outcome.")
+        return Foretold(
+            words=f"The run ends at step {step} if this text is accepted as output; otherwise the model is asked again."
+        )
+
+    def _has_output_calls(self) -> bool:
+        """Whether a call carried an output, where the record does not say what the model was asked for."""
+        calls = (self._recorded.step(step.index).call for step in self._loop if step.kind == "tool")
+        return any(isinstance(call, ToolCall) and call.is_output for call in calls)
 
     def _parameters(self, step: int) -> JsonObject:
         call = self._recorded.step(step).call
@@ -243,16 +291,6 @@ class _Foreteller:
         if self._order.on_difference == "stop":
             return Foretold(words="Stops once these tools have answered: the model's next answer is unknown.")
         return Foretold(words="The tools return their recorded answers, and the model is asked again.")
-
-
-def _text_given(step: int, parameters: JsonObject) -> Foretold:
-    """A text is the outcome where the model was asked for one, and nothing reads it."""
-    is_plain = parameters.get("output_mode") in (None, "text") or parameters.get("allow_text_output")
-    if is_plain and not parameters.get("output_object"):
-        return Foretold(words=f"The run ends at step {step}: an answer without tool calls is its outcome.")
-    return Foretold(
-        words=f"The run ends at step {step} if this text is accepted as output; otherwise the model is asked again."
-    )
 
 
 def _key(value: JsonValue) -> bytes:
