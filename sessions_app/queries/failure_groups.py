@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeGuard
 
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import Least
@@ -15,7 +15,7 @@ from django.db.models.functions import Least
 from replay_goldens.trace import OF_ANOTHER_REQUEST
 from sessions_app.core.failures import FailureOutcome, headline, outcome_of, signs_of, without_values
 from sessions_app.core.judge.anomalies.anomaly import Anomaly
-from sessions_app.core.search.query import Query
+from sessions_app.core.search.query import Query, TextValue
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayState
 from sessions_app.queries.forks import agent_of
@@ -172,6 +172,36 @@ def per_day(times: Iterable[datetime], now: datetime) -> tuple[int, ...]:
 def told_of(run: Run) -> str:
     """What went wrong in a run, from its columns."""
     return headline(error=run.error_preview, anomalies=_anomalies_of(run)) or run.story
+
+
+def told_of_group(project: Project, query: Query) -> str:
+    """What went wrong in the runs of the group that a query asks for; empty where it asks for none. One query."""
+    names = [value.text for term in query.terms if term.key == "group" for value in term.values if _is_text(value)]
+    if not names:
+        return ""
+    runs = Run.objects.filter(project=project, origin="recorded", failure_group__in=names)
+    found = list(runs.only(*_TOLD).order_by("-pk")[:2])
+    if not found:
+        return ""
+    told = told_of(found[0])
+    differ = {run.error_preview for run in found} != {found[0].error_preview}
+    return without_values(told) if differ else told
+
+
+_TOLD = ("error_preview", "anomalies", "story")
+
+
+def _is_text(value: object) -> TypeGuard[TextValue]:
+    return isinstance(value, TextValue)
+
+
+def failures_in(groups: Iterable[FailureGroup]) -> tuple[int, int]:
+    """How many failures they are where the same failure of several agents is one, and how many of these happened in
+    the last 24 hours."""
+    groups = list(groups)
+    return len({signs_in(each.newest) for each in groups}), len(
+        {signs_in(each.newest) for each in groups if each.today}
+    )
 
 
 def signs_in(run: Run) -> tuple[str, ...]:

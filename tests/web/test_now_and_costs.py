@@ -92,6 +92,21 @@ def test_the_same_failure_of_several_agents_is_one_and_leads_to_all_its_runs(bob
     assert (listed.count("order 1 is gone") >= 3, "connection reset" in listed) == (True, False)
 
 
+def test_failures_are_as_many_on_both_pages_and_the_list_of_a_group_names_it(bob, shop):
+    for name in ("desk", "bot"):
+        fail(shop, name, "order 1 is gone", agent={"name": name})
+    fail(shop, "other", "connection reset", agent={"name": "desk"})
+
+    assert "2 failures or anomalies are new or rising" in bob.get("/p/shop/").content.decode()
+    page = bob.get(FAILURES).content.decode()
+    assert "2 failures or anomalies, 2 of them in the last 24 hours" in page
+    assert "3 groups, one for each agent" in page
+    (query,) = {each.query for each in failing_now(shop, timezone.now()).failures if each.count == 2}
+    listed = bob.get("/p/shop/sessions", {"q": query}).content.decode()
+    assert "Runs with this failure: <strong>IOError: order 1 is gone</strong>" in listed
+    assert "Runs with this failure" not in bob.get("/p/shop/sessions").content.decode()
+
+
 def test_a_run_that_ended_well_is_told_by_what_went_wrong_in_it(bob, shop):
     failed = make_tool_step("send_mail", error={"type": "IOError", "message": "reset"})
     send(shop, "r1", failed, output="I have sent the mail.")
@@ -460,11 +475,7 @@ def test_one_high_bar_does_not_flatten_the_others():
 
     assert chart is not None
     assert chart.most == 20
-    assert [(bar.amount, bar.is_torn) for bar in chart.bars] == [
-        (Decimal(900), True),
-        (Decimal(8), False),
-        (Decimal(10), False),
-    ]
+    assert [(int(bar.amount), bar.is_torn) for bar in chart.bars] == [(900, True), (8, False), (10, False)]
     assert [round(sum(part.height for part in bar.parts)) for bar in chart.bars] == [120, 48, 60]
 
 

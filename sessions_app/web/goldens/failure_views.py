@@ -20,7 +20,14 @@ from sessions_app.core.search.query import parse_query, quoted
 from sessions_app.models import Project
 from sessions_app.queries.access import has_role
 from sessions_app.queries.agents_seen import agents_seen
-from sessions_app.queries.failure_groups import MOST_SHOWN, ORDERS, FailureGroup, attempts_at, failure_groups
+from sessions_app.queries.failure_groups import (
+    MOST_SHOWN,
+    ORDERS,
+    FailureGroup,
+    attempts_at,
+    failure_groups,
+    failures_in,
+)
 from sessions_app.queries.projects import has_sessions
 from sessions_app.queries.replays import queue_of
 from sessions_app.services.failure_replays import replay_representatives
@@ -84,10 +91,12 @@ def failures(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     }
     if request.htmx:
         return live_part_of(request, "goldens/_failures.html", context, table["seen"])
+    failures = failures_in(groups)
     context |= {
         **asked.period.choices(agents_seen(project), **asked.more),
         "with_agents": registered_agents(),
-        "today": sum(group.today > 0 for group in groups),
+        "failures": failures[0],
+        "today": failures[1],
         "most": MOST_SHOWN,
     }
     return render(request, "goldens/failures.html", context, status=400 if problem else 200)

@@ -19,6 +19,7 @@ from sessions_app.core.errors import QueryError
 from sessions_app.core.search.query import EXAMPLES, KEYS, Query, TextValue, parse_query, quoted
 from sessions_app.models import Project, SavedQuery, Session
 from sessions_app.queries.access import has_role
+from sessions_app.queries.failure_groups import told_of_group
 from sessions_app.queries.find import near_runs
 from sessions_app.queries.find_in_calls import count_in_calls
 from sessions_app.queries.seen_values import NEWEST, seen_values
@@ -102,6 +103,7 @@ def answer(
     if not part:
         remember_query(request, project, address.q)
     context = frame | facts_of(request, project, address, query, page, span)
+    context["group_told"] = told_of_group(project, query)
     return render(request, part or "session_list/list.html", context)
 
 
