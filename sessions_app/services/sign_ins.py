@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from sessions_app.core.browsers import browser_in_words
 from sessions_app.models import SignIn
 from sessions_app.models.sign_ins import BROWSER
 
@@ -52,6 +53,10 @@ class OwnSignIn:
     browser: str
     address: str | None
     is_here: bool
+
+    @property
+    def browser_words(self) -> str:
+        return browser_in_words(self.browser)
 
 
 def note_where(sender: object, request: HttpRequest, **kwargs: object) -> None:

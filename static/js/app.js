@@ -20,5 +20,27 @@ for (const chosen of document.querySelectorAll(":is(.bar-nav, .quick) [aria-curr
   row.scrollLeft += at - from - (row.clientWidth - chosen.offsetWidth) / 2;
 }
 
+// A form that says whether it was changed since it was read.
+for (const form of document.querySelectorAll("form[data-watched]")) {
+  const read = () => new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string")).toString();
+  const saved = read();
+  form.addEventListener("input", () => {
+    const isChanged = read() !== saved;
+    form.classList.toggle("is-changed", isChanged);
+    form.querySelector("[role=status]").textContent = isChanged ? "Changed, not saved" : "";
+  });
+}
+
+// A box that leaves of the rows of its form those that hold its words; groups open for them.
+for (const box of document.querySelectorAll("[data-narrows]")) {
+  box.hidden = false;
+  const holds = (row) => row.textContent.toLowerCase().includes(box.value.trim().toLowerCase());
+  box.addEventListener("input", () => {
+    for (const row of box.form.querySelectorAll(box.dataset.narrows)) row.hidden = !holds(row);
+    for (const group of box.form.querySelectorAll("details")) group.open = box.value && group.querySelector("tr:not([hidden]) td");
+  });
+  box.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+}
+
 // After an error the first field that holds one is where to go on.
 document.querySelector('main [aria-invalid="true"]')?.focus();

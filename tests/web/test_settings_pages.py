@@ -182,6 +182,47 @@ def test_times_are_spelled_in_the_zone_with_scripts_off(ann, shop):
     assert 'data-exact="2025-11-17 15:14:00 UTC" data-ago>2025-11-18</time>' in in_zone
 
 
+def test_preferences_are_opened_with_the_menu_of_the_project(ann, shop):
+    assert 'href="/me?in=shop"' in ann.get("/p/shop/sessions").content.decode()
+
+
+def test_a_browser_is_told_as_a_person_would(shop):
+    agent = "Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0"
+    make_user("eve", shop)
+    eve = Client(headers={"User-Agent": agent})
+    eve.post("/sign-in", {"username": "eve", "password": "right"})
+
+    page = eve.get("/me").content.decode()
+
+    assert f'<span title="{agent}">Firefox on Linux</span>' in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rule_is_found_and_what_is_not_saved_is_said(page: Page, live_server, shop):
+    make_user("ann", shop, "admin")
+    arrive(page, f"{live_server.url}/p/shop/settings/anomalies", "ann")
+
+    page.get_by_label("Find a rule").fill("error_swallowed")
+
+    assert page.locator("tbody tr:visible").count() == 1
+    assert page.locator(".rules-changed").inner_text() == ""
+    page.get_by_role("switch", name="Error swallowed").uncheck()
+    assert page.locator(".rules-changed").inner_text() == "Changed, not saved"
+    page.get_by_role("switch", name="Error swallowed").check()
+    assert page.locator(".rules-changed").inner_text() == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_part_of_the_settings_is_marked_in_the_menu(page: Page, live_server, shop):
+    make_user("ann", shop, "admin")
+    arrive(page, f"{live_server.url}/p/shop/settings#keys", "ann")
+
+    weights = page.eval_on_selector_all(".side a", "all => all.map(each => getComputedStyle(each).fontWeight)")
+
+    names = page.locator(".side a").all_inner_texts()
+    assert [name for name, weight in zip(names, weights, strict=True) if weight == "600"] == ["Keys"]
+
+
 def test_preferences_stand_among_the_settings_of_the_project_that_led_there(ann, shop):
     assert 'href="/me?in=shop"' in ann.get("/p/shop/settings").content.decode()
 
