@@ -68,7 +68,7 @@ function narrow(from, to) {
 // Where there is room the facets stand open beside the list; else they wait behind their button.
 function foldFacets(scope) {
   const sheet = scope.querySelector(".facets-sheet");
-  if (sheet && matchMedia("(max-width: 1439px)").matches) sheet.open = false;
+  if (sheet && matchMedia("(max-width: 1239px)").matches) sheet.open = false;
 }
 foldFacets(document);
 document.addEventListener("htmx:load", (event) => foldFacets(event.target));

@@ -259,6 +259,23 @@ def test_all_of_it_works_without_scripts(browser, live_server, shop):
     context.close()
 
 
+def test_facets_stand_beside_the_list_where_they_fit_and_columns_without_room_say_so(page: Page, live_server, shop):
+    make_session(shop, "a", agent_name="desk")
+    make_user("bob", shop)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    arrive(page, live_server.url + LIST)
+
+    facets, first = page.locator(".facets-sheet"), page.locator("td.c-state").first.bounding_box()
+    expect(facets.get_by_text("desk")).to_be_visible()
+    box = facets.bounding_box()
+    assert box is not None
+    assert first is not None
+    assert box["x"] + box["width"] <= first["x"]
+    page.get_by_text("Columns", exact=True).click()
+    for name, is_said in (("agent", True), ("model", True), ("steps", False)):
+        assert page.locator(f".no-room-{name}").is_visible() is is_said
+
+
 @pytest.mark.parametrize("width", [1280, 1720, 390])
 def test_the_failed_step_of_a_long_run_is_within_its_column(page: Page, live_server, shop, width: int):
     make_session(shop, "long", minutes_ago=0, strip="m" * 180 + "T", step_count=181)
