@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sessions_app.core.compare.strict import Interner
 from sessions_app.core.fork.changes import NewToolResult, read_changes
-from sessions_app.core.fork.presets import MAX_BYTES, Preset, presets
+from sessions_app.core.fork.presets import MAX_BYTES, Preset, presets, unfit_presets
 from sessions_app.core.fork.words import describe
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.history import extend
@@ -93,6 +93,16 @@ def test_presets_of_an_answer_that_has_everything():
             "value": {**ORDER, "docs": [each for each in ORDER["docs"] for _ in range(2)], "count": 4},
         },
     }
+
+
+def test_the_presets_that_an_answer_has_none_of_say_why():
+    assert unfit_presets(make_call(Payload.of_json([]))) == [
+        "empty (it is empty already)",
+        "stale (it holds no date)",
+        "of another tenant (it names none)",
+        "doubled (it holds no list with items)",
+    ]
+    assert unfit_presets(make_call(None)) == []
 
 
 @pytest.mark.parametrize("result", [None, Payload(content=b"\x89PNG", media_type=BINARY)])

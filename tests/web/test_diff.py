@@ -426,6 +426,26 @@ def test_without_any_run_to_compare_with_it_is_said_what_to_do(shop, bob):
 
 
 @pytest.mark.usefixtures("twins")
+def test_a_run_to_compare_with_is_opened_by_its_name_and_compared_by_a_button(bob):
+    page = bob.get("/p/shop/s/bad/twins").content.decode()
+
+    assert 'href="/p/shop/s/same?run=same"' in page
+    assert page.count("Compare<span") == 2
+    assert "the words of the question are most alike" in page
+
+
+def test_answers_that_differ_stand_in_the_head_and_at_their_step_alone(shop, bob):
+    for run_id, words in (("a", "Yes, until two."), ("b", "Never, not ever.")):
+        said = {"kind": "response", "parts": [{"part_kind": "text", "content": words}]}
+        load_record(shop, run_id=run_id, output=words, steps=[tool_step(), model_step(2, response=said)])
+
+    page = words_of(diff_of(bob, "a", "b"))
+
+    assert "final answer the answer of step A 2 and B 2" in page
+    assert page.count("until") == 2
+
+
+@pytest.mark.usefixtures("twins")
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
 def test_runs_of_the_same_agent_that_ended_well_are_offered_the_most_alike_first(bob, headers):
     page = bob.get("/p/shop/s/bad/twins", headers=headers).content.decode()

@@ -409,7 +409,7 @@ def test_checking_says_the_fork_in_a_sentence_and_queues_nothing(bob, run):
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        (2, ["Stops at step 3: the model's answer is unknown."]),
+        (2, ["With another answer, stops at step 3, as the model's answer is unknown."]),
         (
             3,
             [

@@ -51,7 +51,7 @@ def test_a_fork_says_what_was_changed_and_whether_it_ended_as_expected(shop, par
 
     assert "Fork #1 at step 3 of" in page
     assert "Expectation met: the outcome contains" in match(r'<p class="verdict-words">(.*?)</p>', page)
-    assert "answer of lookup_order at step 3:" in page
+    assert "answer of lookup_order at step 3: see below" in page
     assert "It asks for the id when nothing is found." in page
     assert "<span>expectation met</span>" in page
     assert f"{bytes(parent.content_digest).hex()[:12]}…" in page
@@ -67,8 +67,9 @@ def test_a_fork_says_what_was_changed_and_whether_it_ended_as_expected(shop, par
 def test_each_step_after_the_fork_says_who_answered_it(shop, parent, bob):
     page = page_of(bob, make_fork(parent, produced_run=load_forked(shop)))
 
-    answers = match(r'<ol class="answers">(.*?)</ol>', page)
-    assert answers.count("<li>") == 2
+    answers = match(r'<table class="plain ends-of-both fork-steps">(.*?)</table>', page)
+    assert answers.count('<th scope="row">') == 2
+    assert "orders" in match(r'<td data-label="recorded">(.*?)</td>', answers)
     assert "<span>by hand</span>" in answers
     assert "<span>borrowed</span>" in answers
 

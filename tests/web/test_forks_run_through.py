@@ -65,7 +65,9 @@ def test_a_fork_stops_is_answered_by_hand_twice_and_ends_as_expected(shop, bob, 
     assert "the model&#x27;s answer is unknown" in title_of(at_model)
     assert "Expectation met, but the outcome was written by hand" in title_of(ended)
     assert "Your order is #4398." in ended
-    assert match(r'<ol class="answers">(.*?)</ol>', ended).count("<span>by hand</span>") == 3
+    assert (
+        match(r'<table class="plain ends-of-both fork-steps">(.*?)</table>', ended).count("<span>by hand</span>") == 3
+    )
 
 
 def test_a_replay_pauses_goes_one_step_and_on_to_its_end(shop, bob, children):
@@ -95,7 +97,7 @@ def test_what_a_paused_replay_stands_at_is_edited_and_a_fork_goes_on(shop, bob, 
 
     assert "the model&#x27;s answer is unknown" in title_of(page)
     assert "409 already shipped" in page
-    assert "<span>by hand</span>" in match(r'<ol class="answers">(.*?)</ol>', page)
+    assert "<span>by hand</span>" in match(r'<table class="plain ends-of-both fork-steps">(.*?)</table>', page)
 
 
 def test_a_paused_fork_can_be_forked_and_read_where_it_stands(shop, bob, children):

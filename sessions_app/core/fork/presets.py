@@ -44,6 +44,14 @@ def presets(call: ToolCall, *, decided: JsonValue = None) -> list[Preset]:
     ]
 
 
+def unfit_presets(call: ToolCall) -> list[str]:
+    """The others, each with why this answer has none."""
+    if call.result is None:
+        return []
+    offered = {preset.key for preset in presets(call)}
+    return [words for key, words in _UNFIT.items() if key not in offered and call.result.size <= MAX_BYTES]
+
+
 def _other_decision(decided: JsonValue) -> Preset:
     if decided == "denied":
         return Preset(key="approved", title="Approved", change={"kind": "approval", "value": "approved"})
@@ -57,6 +65,14 @@ _TITLES = {
     "stale": "Stale by 30 days",
     "other_tenant": "Of another tenant",
     "doubled": "Doubled",
+}
+
+
+_UNFIT = {
+    "empty": "empty (it is empty already)",
+    "stale": "stale (it holds no date)",
+    "other_tenant": "of another tenant (it names none)",
+    "doubled": "doubled (it holds no list with items)",
 }
 
 

@@ -134,6 +134,8 @@ class ShownFact:
     left: str | None
     right: str | None
     fields: tuple[Field, ...]
+    told_in: ShownPair | None = None
+    """The step below that shows the same difference."""
 
     @property
     def is_ignored(self) -> bool:
@@ -217,14 +219,15 @@ def shown_comparison(
     marks = [mark_of(row.pair) for row in changed]
     differing = [row for row in rows if not isinstance(row, _SameRows)]
     names = dict(zip((row.number for row in changed), marks, strict=True))
+    drawn = [_drawn(row, comparison, reasons, chosen.step) for row in page]
     first = next((row.number for row in differing if row.status != "not_comparable"), None)
     return ShownComparison(
-        facts=tuple(fact for fact in facts if fact.status != "same"),
+        facts=tuple(_told_once(fact, drawn) for fact in facts if fact.status != "same"),
         facts_words=_facts_in_words(comparison.facts),
         same_facts=tuple(fact for fact in facts if fact.status == "same"),
         has_ignored_facts=any(fact.is_ignored for fact in facts),
         bare_facts=tuple(field_words(fact.name) for fact in comparison.facts if not fact.is_captured),
-        rows=_with_marks([_drawn(row, comparison, reasons, chosen.step) for row in page], names, chosen.viewed),
+        rows=_with_marks(drawn, names, chosen.viewed),
         counts=_counts(comparison.counted),
         inner_changed=sum(pair.status != "same" for pair in comparison.steps if not pair.is_counted),
         told_again=sum(cause == lead for cause in reasons.caused.values()),
@@ -235,6 +238,14 @@ def shown_comparison(
         viewed_count=sum(mark in chosen.viewed for mark in marks),
         changed_count=len(marks),
     )
+
+
+def _told_once(fact: ShownFact, rows: Sequence[ShownPair | Same | Alone]) -> ShownFact:
+    """The final answer is what the last step said, most often."""
+    sides = [(field.left, field.right) for field in fact.fields]
+    pairs = [row for row in rows if isinstance(row, ShownPair)]
+    same = (row for row in reversed(pairs) if sides == [(field.left, field.right) for field in row.fields])
+    return replace(fact, told_in=next(same, None)) if fact.name == "output" else fact
 
 
 def _facts_in_words(facts: Sequence[Fact]) -> str:
@@ -426,11 +437,12 @@ def _pair(row: _OneRow, comparison: Comparison, reasons: _Reasons) -> ShownPair:
             asked.append(found)
         elif not _uncaptured_in(found):
             (own if cause is None else again.setdefault(cause, [])).append(found)
+    is_told = any(found.path.startswith("response") for found in own)
     return ShownPair(
         number=row.number,
         status=pair.status,
-        left=side_of(pair.left),
-        right=side_of(pair.right),
+        left=side_of(pair.left, is_told=is_told),
+        right=side_of(pair.right, is_told=is_told),
         fields=tuple(_field(found, _tools(pair)) for found in own[:FIELDS]),
         absent=_absent(pair, row.number, comparison),
         of_question=tuple(_field(found, _tools(pair)) for found in asked[:FIELDS]),
@@ -467,11 +479,11 @@ def _follows(cause: int, pair: StepPair, found: list[Difference], tools: Tools) 
     return Follows(pair=cause, step=step.index if step else 0, fields=fields, count=len(found))
 
 
-def side_of(step: Step | None) -> Side | None:
-    """A step as it stands in a column."""
+def side_of(step: Step | None, *, is_told: bool = False) -> Side | None:
+    """`is_told` is whether what a model answered stands below."""
     if step is None:
         return None
-    shown = clipped(call_text(step), CALL)
+    shown = clipped(step.name if is_told and step.kind == "model" else call_text(step), CALL)
     return Side(
         index=step.index,
         kind=step.kind,

@@ -173,6 +173,7 @@ def form_context(names: Iterable[str], typed: Typed, errors: Mapping[str, str], 
         "rules": rows_of(typed, errors, RULES, "rule_when", "rule_text"),
         "errors": [(name, message) for name, message in errors.items() if name != TOP],
         "top_error": errors.get(TOP, ""),
+        "is_unchanged": set(errors) == {"changes"},
         **breakpoint_context(typed, errors),
     }
 

@@ -5,10 +5,11 @@ Only that step, the next request to the model and the next tool calls are read, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.errors import StoredBytesMissing
-from sessions_app.core.fork.presets import Preset, presets
+from sessions_app.core.fork.presets import Preset, presets, unfit_presets
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.run import ModelCall, ToolCall
 from sessions_app.core.run import Run as Facts
@@ -67,6 +68,8 @@ class ToolAnswer:
     call: ToolCall | None
     value: Value
     presets: tuple[Preset, ...]
+    unfit: Sequence[str]
+    """The other presets, each with why this answer has none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,7 +202,8 @@ def _tool_answer(run: Run, row: StepSummary, asked: int | None) -> ToolAnswer:
         value = fork_values.of_error(step.error.message)
     is_stored = call is not None and not isinstance(call.result, GonePayload)
     offered = presets(call, decided=_decided(run, chosen)) if call and chosen and is_stored else []
-    return ToolAnswer(rows=tuple(rows), row=chosen, call=call, value=value, presets=tuple(offered))
+    unfit = unfit_presets(call) if call and is_stored else []
+    return ToolAnswer(rows=tuple(rows), row=chosen, call=call, value=value, presets=tuple(offered), unfit=unfit)
 
 
 def _decided(run: Run, chosen: StepSummary) -> JsonValue:

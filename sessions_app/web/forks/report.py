@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,8 @@ class ShownStep:
     step: ForkedStep
     row: StepSummary | None
     """With what was asked and answered, as lists show it."""
+    recorded: StepSummary | None
+    """The step of the same number in the original run."""
     address: str
     taken_address: str | None
 
@@ -77,7 +80,7 @@ def fork_context(project: Project, replay: Replay, fork: ForkFacts | None) -> di
     facts = replay.facts
     if fork is None:
         return {**code_context(replay), **samples_context(project, facts)}
-    started = facts.get("started_from") or {}
+    started, forked = facts.get("started_from") or {}, _steps(project, replay, fork)
     return {
         **code_context(replay),
         **samples_context(project, facts),
@@ -87,8 +90,19 @@ def fork_context(project: Project, replay: Replay, fork: ForkFacts | None) -> di
         "started_digest": _short(started.get("state_digest")),
         "history_digest": _short(started.get("history_digest")),
         "parent_digest": str(replay.content),
-        "forked_steps": _steps(project, replay, fork),
+        "forked_steps": forked,
+        "changes_words": _changes(replay, fork, {each.step.index for each in forked}),
     }
+
+
+def _changes(replay: Replay, fork: ForkFacts, listed: Collection[int]) -> list[str]:
+    """In words; an answer stands in the list of steps, beside the recorded one."""
+    asked = zip(fork.changes, replay.order.get("changes") or [], strict=False)
+    return [f"{words.partition(': ')[0]}: see below" if _is_listed(each, listed) else words for words, each in asked]
+
+
+def _is_listed(change: JsonObject, listed: Collection[int]) -> bool:
+    return change.get("kind") in ("tool_result", "model_answer") and change.get("step") in listed
 
 
 def code_context(replay: Replay) -> dict[str, Any]:
@@ -118,10 +132,12 @@ def _steps(project: Project, replay: Replay, fork: ForkFacts) -> list[ShownStep]
     if made is None:
         return []
     runs = _runs(project, {step.taken_from[0] for step in fork.steps if step.taken_from})
+    original = replay.run_as_asked
     return [
         ShownStep(
             step=step,
             row=made.step(step.index),
+            recorded=original.step(step.index),
             address=run_address(made, project, step=step.index),
             taken_address=_taken(project, step, runs),
         )

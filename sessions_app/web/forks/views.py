@@ -156,9 +156,8 @@ def _foretold(desk: Desk, recorded: Recorded, shown: Shown) -> list[str]:
     """Of a form that was not checked: where an edit of what fits the step would stop."""
     if shown.errors:
         return []
-    if desk.row.kind == "tool":
-        return _foretold_of("use_result", desk, recorded, shown)
-    edits = (("With other instructions", "use_instructions"), ("With another answer", "use_answer"))
+    of_model = (("With other instructions", "use_instructions"), ("With another answer", "use_answer"))
+    edits = (("With another answer", "use_result"),) if desk.row.kind == "tool" else of_model
     return [_under(condition, words) for condition, use in edits for words in _foretold_of(use, desk, recorded, shown)]
 
 

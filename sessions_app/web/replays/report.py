@@ -24,7 +24,7 @@ from sessions_app.queries.comparable_runs import comparable_runs
 from sessions_app.queries.goldens import golden_of
 from sessions_app.services.fork_facts import written_outcome
 from sessions_app.web.badges import SOURCE_MEANS
-from sessions_app.web.forks.report import fork_context
+from sessions_app.web.forks.report import ShownStep, fork_context
 from sessions_app.web.render import spelled
 from sessions_app.web.render.changes import Field, field_of
 from sessions_app.web.replays.stops import argument_fields, run_page
@@ -72,17 +72,18 @@ class Pair:
 def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
     facts = replay.facts
     proof = [_told_once(row, report.verdict or "") for row in proof_rows(report.replay.proof)] if report.replay else []
+    fork = fork_context(project, replay, report.replay.fork if report.replay else None)
     pairs = _pairs(replay, report)
     told, because = _headline(replay, report.verdict or "")
     return {
-        **fork_context(project, replay, report.replay.fork if report.replay else None),
+        **fork,
         "report": report,
         "told": told,
         "because": because,
         "is_never_started": never_started(replay),
         "css": _GOLDEN_CSS[report.golden.result] if report.golden else verdict_css(replay),
         "reads_run": replay.verdict == "reproduced" and not is_fork(replay),
-        "pairs": pairs,
+        "pairs": [] if _are_told(pairs, fork.get("forked_steps", [])) else pairs,
         "next_words": linked_words(_next_action(report.next_action, replay), _ways(project, replay)),
         "has_proof": bool(proof),
         "proof": proof,
@@ -213,6 +214,14 @@ def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
     steps = Pair(what="steps", original=str(replay.run.step_count), replayed=_steps_in_words(replay, produced))
     is_told = steps.equal_words and not told.fork
     return [Pair(what="outcome", original=original, replayed=output, proof=state), *([] if is_told else [steps])]
+
+
+def _are_told(pairs: Sequence[Pair], forked: Sequence[ShownStep]) -> bool:
+    """Whether the last of the steps of a fork shows both outcomes, and as many steps were recorded."""
+    last = forked[-1] if forked else None
+    if last is None or last.row is None or last.recorded is None or len(pairs) < 2 or not pairs[1].equal_words:
+        return False
+    return (pairs[0].original, pairs[0].replayed) == (last.recorded.result_preview, last.row.result_preview)
 
 
 def _steps_in_words(replay: Replay, produced: Run) -> str:
