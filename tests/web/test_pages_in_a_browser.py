@@ -10,7 +10,7 @@ from sessions_app.models import Replay
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.browsing import arrive, looks, press, sign_in
 from tests.web.making import HOSTILE, make_project, make_session, make_user
-from tests.web.records import load_example, load_record
+from tests.web.records import load_example, load_record, tool_step
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = [
@@ -408,6 +408,17 @@ def test_the_head_of_a_table_that_scrolls_covers_no_row(signed_in, live_server):
     assert head is not None
     assert row is not None
     assert head["y"] + head["height"] <= row["y"]
+
+
+def test_ctrl_enter_sends_the_form_of_a_golden_and_what_is_missing_is_said_beside_its_button(
+    signed_in, live_server, shop
+):
+    load_record(shop, run_id="well", session_id="well", output="Yes.", steps=[tool_step()])
+
+    signed_in.goto(f"{live_server.url}/p/shop/s/well/golden")
+    signed_in.keyboard.press("Control+Enter")
+
+    expect(signed_in.locator(".golden-save [role=alert]")).to_have_text("Tick at least one check.")
 
 
 @pytest.mark.parametrize("width", [1280, 320])
