@@ -158,6 +158,7 @@ VALUES: dict[str, JsonObject] = {
         "state_digest": "0d4c1b…",
         "step_id": "step_2",
         "story": "It asked get_weather once and answered.",
+        "answer_sources": {"steps": [2], "in_no_step": []},
         "tags": "refund",
         "tenant_id": "acme",
         "text": "The policy page was renamed on Monday.",

@@ -91,6 +91,11 @@ class Tokens(Answer):
     output: int | None
 
 
+class AnswerSourcesBody(Answer):
+    steps: list[int] = Field(description="The first step that returned each number, day, id or address of the answer.")
+    in_no_step: list[str] = Field(description="Those of its values that neither a step nor the question has, up to 20.")
+
+
 class ColdCaseBody(Answer):
     reason: str
     marked_at: Moment
@@ -118,6 +123,7 @@ class RunBody(Answer):
     verdict: VerdictBody
     anomalies: list[dict[str, Any]] = Field(description="code, message, steps, level")
     story: str
+    answer_sources: AnswerSourcesBody
     kit_captured: int = Field(description="How many of the twelve replay kit lines were captured.")
     cold_case: ColdCaseBody | None
     origin: Literal["recorded", "replay", "fork"]

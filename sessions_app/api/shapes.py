@@ -43,6 +43,7 @@ def run_body(row: Run, *, input_: JsonValue, output: JsonValue, error: ErrorInfo
         "verdict": verdict_body(row),
         "anomalies": row.anomalies,
         "story": row.story,
+        "answer_sources": row.answer_sources,
         "kit_captured": row.kit_captured,
         "cold_case": cold_case_body(row),
         "origin": row.origin,

@@ -79,6 +79,7 @@ class Migration(migrations.Migration):
                 ),
                 ("kit_captured", models.SmallIntegerField()),
                 ("story", models.TextField()),
+                ("answer_sources", models.JSONField(default=dict)),
                 ("failure_group", models.CharField(max_length=10, null=True)),
                 ("search", django.contrib.postgres.search.SearchVectorField(null=True)),
             ],

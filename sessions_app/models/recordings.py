@@ -101,6 +101,8 @@ class Run(models.Model):
     """Keys of the lines of the kit that were not captured, or not whole; in its order."""
     kit_captured = models.SmallIntegerField()
     story = models.TextField()
+    answer_sources = models.JSONField(default=dict)
+    """The steps that its values come from, and those that are in no step (core/judge/answer_sources.py)."""
     failure_group = models.CharField(max_length=10, null=True)
     """The same for runs that failed the same way (core/failures.py); None for one that did not."""
     search = SearchVectorField(null=True)

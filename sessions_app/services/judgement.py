@@ -12,6 +12,7 @@ from django.conf import settings
 from sessions_app.core.failures import failure_group
 from sessions_app.core.judge.anomalies.anomaly import Rules
 from sessions_app.core.judge.anomalies.detectors import find_anomalies
+from sessions_app.core.judge.answer_sources import answer_sources
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge
@@ -78,5 +79,6 @@ def judgement_columns(run: Run, odd: Rules, called: Mapping[str, str] = _NONE) -
         "kit_captured": kit.captured,
         "kit_lacks": list(kit.lacks),
         "story": story(run, anomalies),
+        "answer_sources": answer_sources(run).to_json(),
         "failure_group": failure_group(run, anomalies),
     }

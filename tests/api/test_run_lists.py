@@ -63,6 +63,13 @@ def test_runs_come_newest_first_in_pages(client):
     assert first == whole
 
 
+def test_a_run_says_which_steps_its_answer_comes_from(client):
+    found = make_tool_step(result={"order": "ORD-77"})
+    post_run(client, make_record("r", found, status="ok", input="Where is it?", output="ORD-77 costs 410 EUR."))
+
+    assert client.get("/api/v1/runs/r").json()["answer_sources"] == {"steps": [1], "in_no_step": ["410"]}
+
+
 def test_runs_are_found_by_a_query(client):
     post_run(client, make_record("good"))
     post_run(client, make_record("bad", status="error", error={"type": "Timeout", "message": "late"}))

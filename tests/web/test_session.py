@@ -184,6 +184,18 @@ def test_a_failed_step_stands_out_in_the_story_and_the_answer_above_the_kit(shop
     assert page.index('class="ends"') < page.index('id="kit-title"')
 
 
+def test_the_story_of_a_run_in_which_nothing_is_odd_says_where_its_answer_comes_from(shop, bob):
+    found = tool_step(result={"order": "ORD-77", "total": 12.5})
+    run = load_record(
+        shop, steps=[model_step(1), found, model_step(2)], input="Where?", output="ORD-77, 12.50, 410 EUR"
+    )
+
+    page = page_of(bob, run)
+
+    assert "answered · answer from step 2 · in no step: 410</span></p>" in page
+    assert run.answer_sources == {"steps": [2], "in_no_step": ["410"]}
+
+
 def test_a_loop_is_visible_at_one_glance(shop, bob):
     page = page_of(bob, load_example(shop, "run_xyz789"))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, first_odd
+from sessions_app.core.judge.answer_sources import sources_in_words
 from sessions_app.core.judge.story import CUT_OFF, ODD_AT, STILL_RUNNING
 from sessions_app.models import Run
 
@@ -42,6 +43,11 @@ def rest_of_story(run: Run, cause: Oddity | None) -> str:
     elif cause and cause.code == "no_answer":
         parts = [part for part in parts if not part.startswith(CUT_OFF)]
     return " · ".join(filter(None, parts))
+
+
+def story_and_sources(run: Run) -> str:
+    """Of a run in which nothing is odd: also where its answer comes from."""
+    return " · ".join(filter(None, (run.story, sources_in_words(run.answer_sources))))
 
 
 def odd_title(is_told: bool, odd: Sequence[Oddity]) -> str:

@@ -35,7 +35,13 @@ from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_
 from sessions_app.web.sessions.arrival import arrival_of, arriving_context
 from sessions_app.web.sessions.find import kept
 from sessions_app.web.sessions.messages import messages_context
-from sessions_app.web.sessions.oddities import folded_anomalies, odd_title, rest_of_story, told_anomalies
+from sessions_app.web.sessions.oddities import (
+    folded_anomalies,
+    odd_title,
+    rest_of_story,
+    story_and_sources,
+    told_anomalies,
+)
 from sessions_app.web.sessions.restored import (
     cut_messages,
     restored_context,
@@ -142,7 +148,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "flags": _flags(kit),
         "cause": cause,
         "stopped": stopped,
-        "story": rest_of_story(run, cause) if cause or stopped or run.status == "running" else run.story,
+        "story": rest_of_story(run, cause) if cause or stopped or run.status == "running" else story_and_sources(run),
         "models": [(name, ", ".join(others)) for name, others in without_aliases(run.model_names).items()],
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],

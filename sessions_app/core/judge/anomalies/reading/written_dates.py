@@ -30,3 +30,13 @@ def days_in(text: str, year: str = "") -> set[str]:
     for day, month, other_month, other_day, of in _NAMED.findall(text.lower()) if any(map(str.isdigit, text)) else ():
         found.add((of or year, str(_MONTHS[month or other_month]), day or other_day))
     return {f"{y}-{int(m):02}-{int(d):02}" for y, m, d in found if y}
+
+
+def without_days(text: str) -> str:
+    """For the numbers that are left."""
+    return _ANY_DAY.sub(" ", text) if any(map(str.isdigit, text)) else text
+
+
+_ANY_DAY = re.compile(
+    "|".join(re.sub(r"\((?!\?)", "(?:", each.pattern) for each in (_ISO, _DOTTED, _CJK, _NAMED)), re.IGNORECASE
+)
