@@ -14,6 +14,7 @@ from sessions_app.core.conventions.told_twice import (
     are_settings_told_otherwise,
     ids_in,
     is_system_told_otherwise,
+    is_value_told_otherwise,
     said_in,
     spoken_in,
 )
@@ -22,7 +23,7 @@ from sessions_app.core.model_names import could_be_same_model
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages import langchain_fields, last_words, messages_of
 from sessions_app.core.spans.provider_messages.parts import part_of
-from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, ResultPart
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart
 
 _Spoken = list[tuple[str, bytes]]
 _ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
@@ -38,11 +39,34 @@ def conversations_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
         if model.kind == "model" and model.reading.messages:
             last |= {id(outer): model for outer in model.above()}
             own[id(_agent_of(model))] = model
+    given = _results_of_tools(nodes)
     for node in nodes:
         requests = [found[id(node)] for found in (own, last) if id(node) in found]
         is_another = requests and _has_results(node) and not any(_agrees(node, each) for each in requests)
-        if is_another or node.reading.is_conversation_told_otherwise:
+        if is_another or node.reading.is_conversation_told_otherwise or _has_other_results(node, given):
             yield node
+
+
+def _results_of_tools(nodes: Sequence[Node]) -> dict[str, list[JsonValue]]:
+    """What spans of tools that worked say that they gave, by the id of the call."""
+    given: dict[str, list[JsonValue]] = {}
+    for said in (node.reading for node in nodes if node.kind == "tool"):
+        if said.call_id is not None and said.has_result and said.error is None and said.retry is None:
+            given.setdefault(said.call_id, []).append(said.result)
+    return given
+
+
+def _has_other_results(node: Node, given: Mapping[str, list[JsonValue]]) -> bool:
+    """Whether its copy ends with a result that the tool's own span tells otherwise: no request may tell of that."""
+    parts = [part for message in _ended_with(node.reading.conversation or ()) for part in message.parts]
+    told = [(given.get(str(part.call_id)), part.content) for part in parts if isinstance(part, ResultPart)]
+    return any(own and all(is_value_told_otherwise(each, content) for each in own) for own, content in told)
+
+
+def _ended_with(conversation: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """The results of tools behind all else that it tells."""
+    tools = len(list(takewhile(lambda message: message.role == "tool", reversed(conversation))))
+    return conversation[len(conversation) - tools :]
 
 
 def begun_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
@@ -76,11 +100,17 @@ def agents_instructed_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
     """Likewise of what the system says, which the first call was sent."""
     first = {id(agent): (agent, model) for agent, model in reversed(list(_agents_and_models(nodes)))}
     for agent, model in first.values():
-        said, sent = agent.reading.instructions, model.reading
+        said, sent = _instructions_of(agent.reading), model.reading
         system = [each.words("\n") for each in sent.messages or () if each.role == "system"]
         texts = [text.strip() for text in (sent.instructions or "", *system, "\n".join(system)) if text.strip()]
         if said is not None and texts and all(is_another_text(text, said.strip()) for text in texts):
             yield agent
+
+
+def _instructions_of(agent: Reading) -> str | None:
+    """Which may stand among the messages with which it began."""
+    system = [message.words("\n") for message in agent.initial or () if message.role == "system"]
+    return agent.instructions or "\n".join(system) or None
 
 
 def _agents_and_models(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
@@ -131,8 +161,7 @@ def _agrees(node: Node, model: Node) -> bool:
     """Behind the model's answer stands at most what tools gave for it."""
     conversation, answer = node.reading.conversation or (), model.reading.answer
     messages = (*(model.reading.messages or ()), *(() if answer is None else (answer,)))
-    tools = len(list(takewhile(lambda message: message.role == "tool", reversed(conversation))))
-    sent, told, behind = map(spoken_in, (messages, conversation, conversation[len(conversation) - tools :]))
+    sent, told, behind = map(spoken_in, (messages, conversation, _ended_with(conversation)))
     is_as_sent = told[: len(sent)] == sent and not (
         are_roles_spelled_otherwise(conversation, messages)
         or are_calls_named_otherwise(conversation, messages)

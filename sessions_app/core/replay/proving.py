@@ -134,16 +134,20 @@ def _requests(played: Played) -> Part:
     ours = kept, kept_turns(run), _not_made_again(run), *played.taken_words, _of_checks(played)
     unsaid = (words for path, words in _UNTOLD_IN_REQUESTS.items() if path in played.not_captured)
     reasons = (missing, *unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
-    untold = [each for each in (*reasons, *(tell(run) for tell in tellings)) if each is not None]
+    told = [words for tell in tellings if (words := tell(run)) is not None]
+    untold = [*(each for each in reasons if each is not None), *told]
     if played.rewritten:
         return not_comparable("; ".join([*_rewriting(played), *untold]))
     if found == PROVEN and untold:
         agree = "the requests agree" if missing is None else "the other requests agree"
         return not_comparable("; ".join([agree, *untold]))
+    around = state_told_otherwise(run)
+    if found != PROVEN:
+        return not_comparable("; ".join(each for each in (found.reason, *told, around) if each is not None))
     turns = GIVEN_TURNS if run.prior is not None else None
     made = "code that did not run made the prompt of the input" if has_prompt_of_code(run) else None
     inner = INNER_REQUESTS if len(main_models(run)) < len(run.model_calls) else None
-    return proven(turns, made, state_told_otherwise(run), inner) if found == PROVEN else found
+    return proven(turns, made, around, inner)
 
 
 def _rewriting(played: Played) -> Iterator[str]:

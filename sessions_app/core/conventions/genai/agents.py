@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from sessions_app.core.conventions.genai.events import Told, told_in_list
 from sessions_app.core.conventions.genai.messages import answer_of, input_of, texts_of
 from sessions_app.core.conventions.genai.requests import count_of
-from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.conventions.genai.said import Said, details_of
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages import messages_in_state
 from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart
+from sessions_app.core.spans.span import Span
 
 _Messages = tuple[ChatMessage, ...]
 
 
-def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
+def add_agent_run(reading: Reading, said: Said, told: Told | None, span: Span) -> None:
     """What such a span says; only agents have a conversation of their own."""
     asked = said.take(input_of, "gen_ai.input.messages") or (told.messages if told else None)
     answer = said.take(answer_of, "gen_ai.output.messages") or (told.answer if told else None)
@@ -35,7 +36,9 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
         reading.initial = asked
         _add_states(reading, messages_in_state(begun), messages_in_state(ended))
     else:
-        reading.summary = _all_parts(asked, answer)
+        recorded = (each.get("gen_ai.input.messages") for each in details_of(span))
+        more = [message for messages in map(input_of, recorded) for message in messages or ()]
+        reading.summary = _all_parts([*(asked or ()), *more, *(told.results if told else ())], answer)
 
 
 def _add_states(reading: Reading, begun: _Messages | None, ended: _Messages | None) -> None:
@@ -106,9 +109,9 @@ def _sums_up(answer: ChatMessage | None) -> bool:
     return answer is not None and any(isinstance(part, ResultPart) for part in answer.parts)
 
 
-def _all_parts(asked: _Messages | None, answer: ChatMessage | None) -> ChatMessage | None:
+def _all_parts(given: Iterable[ChatMessage], answer: ChatMessage | None) -> ChatMessage | None:
     """What work around calls was given of the conversation, and what it gave."""
-    messages = (*(asked or ()), *(() if answer is None else (answer,)))
+    messages = (*given, *(() if answer is None else (answer,)))
     parts = tuple(part for message in messages if message.role != "system" for part in message.parts)
     return ChatMessage(role="assistant", parts=parts) if parts else None
 

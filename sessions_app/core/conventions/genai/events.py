@@ -48,6 +48,8 @@ class Told:
     """The message of the choice as it came: on the span of a tool it is the tool's result."""
     asked: JsonValue = None
     """The content of the tool's message as it came: on the span of a tool these are the arguments."""
+    results: tuple[ChatMessage, ...] = ()
+    """What the tools gave that the choice asks for, where Strands puts that beside it."""
 
 
 def told_by(span: Span) -> Told | None:
@@ -77,7 +79,14 @@ def told_in(events: list[_Event]) -> Told | None:
         finish_reason=None if choice is None else as_text(choice.get("finish_reason")),
         choice=None if choice is None else choice.get("message"),
         asked=next((fields.get("content") for name, fields in said if name == "gen_ai.tool.message"), None),
+        results=() if choice is None else _results(choice),
     )
+
+
+def _results(choice: JsonObject) -> tuple[ChatMessage, ...]:
+    """Nothing where the attribute, which others could use as well, holds no blocks."""
+    blocks = choice.get("tool.result")
+    return tuple(message_of({"role": "tool", "content": blocks}) or ()) if isinstance(blocks, list) else ()
 
 
 def _of_span(event: SpanEvent) -> _Event:

@@ -101,7 +101,7 @@ def _add_operation(reading: Reading, said: Said, told: Told | None, span: Span) 
         case "handoff":
             _add_handoff(reading, said)
         case _:
-            add_agent_run(reading, said, told)
+            add_agent_run(reading, said, told, span)
 
 
 def _add_model(reading: Reading, said: Said) -> None:

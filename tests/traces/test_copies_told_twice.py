@@ -1,0 +1,128 @@
+"""One value of one span changed that stands elsewhere in the trace as well: in events, log records, nested JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sessions_app.core.assembly.run import assemble
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.spans.span import Span, SpanEvent
+from tests.traces.captures import CHOICE, Capture
+from tests.traces.test_told_otherwise import replayed_of
+
+CONVERSATION = "gives the conversation differently from the requests and answers in it"
+INSTRUCTIONS = "gives different instructions from the first request in it"
+
+
+def capture(name: str) -> list[Span]:
+    return list(Capture(CHOICE / name).spans)
+
+
+def changed(spans: list[Span], name: str, was: str, becomes: str) -> list[Span]:
+    """The last span of that name which has the text in its attributes, events or logs, with another one there."""
+    at = max(
+        (at for at, span in enumerate(spans) if span.name.startswith(name) and otherwise(span, was, becomes) != span),
+        key=lambda at: spans[at].start_ns or 0,
+    )
+    return [*spans[:at], otherwise(spans[at], was, becomes), *spans[at + 1 :]]
+
+
+def otherwise(span: Span, was: str, becomes: str) -> Span:
+    def of(event: SpanEvent) -> SpanEvent:
+        return replace(event, attributes=put(event.attributes, was, becomes), body=put(event.body, was, becomes))
+
+    attributes = put(span.attributes, was, becomes)
+    return replace(span, attributes=attributes, events=tuple(map(of, span.events)), logs=tuple(map(of, span.logs)))
+
+
+def put(value: Any, was: str, becomes: str) -> Any:
+    if isinstance(value, dict):
+        return {name: put(each, was, becomes) for name, each in value.items()}
+    if isinstance(value, list):
+        return [put(each, was, becomes) for each in value]
+    return value.replace(was, becomes) if isinstance(value, str) else value
+
+
+def reason_of(spans: list[Span], part: str = "requests") -> str:
+    return replayed_of(spans)[1].facts["proof"][part]["reason"] or ""
+
+
+STRANDS, LATEST = "strands/order_lookup", "strands-latest-semconv/order_lookup"
+CYCLE, AGENT = "execute_event_loop_cycle", "invoke_agent"
+
+
+@pytest.mark.parametrize(
+    ("session", "name", "was", "becomes", "words"),
+    [
+        (STRANDS, CYCLE, "2025-01-07", "2025-01-08", CONVERSATION),
+        (LATEST, CYCLE, "2025-01-07", "2025-01-08", CONVERSATION),
+        (STRANDS, AGENT, "support agent", "sales agent", INSTRUCTIONS),
+    ],
+)
+def test_a_copy_around_the_calls_that_tells_otherwise_is_named(
+    session: str, name: str, was: str, becomes: str, words: str
+) -> None:
+    whole = capture(session)
+
+    assert words not in reason_of(whole)
+    assert words in reason_of(changed(whole, name, was, becomes))
+
+
+def test_the_results_beside_a_choice_are_those_of_the_tools_that_it_asks_for() -> None:
+    """Strands tells them in an attribute of the choice itself."""
+    whole = capture(STRANDS)
+    at = next(at for at, span in enumerate(whole) if any("tool.result" in event.attributes for event in span.events))
+    choice = next(event for event in whole[at].events if "tool.result" in event.attributes)
+
+    for becomes, is_another in ((choice.attributes["tool.result"], False), ("no blocks", False), ("zq", True)):
+        said = str(choice.attributes["tool.result"])
+        told = said.replace("call_", "call_zq") if becomes == "zq" else becomes
+        other = replace(choice, attributes={**choice.attributes, "tool.result": told})
+        events = tuple(other if event is choice else event for event in whole[at].events)
+        spans = [*whole[:at], replace(whole[at], events=events), *whole[at + 1 :]]
+        assert (CONVERSATION in reason_of(spans)) is is_another
+
+
+ALL_MESSAGES = "pydantic_ai.all_messages"
+
+
+def failed_at_the_last_request() -> list[Span]:
+    """As Pydantic AI exports a run whose last request failed: that span has no messages."""
+    whole = capture("pydantic-ai-v5/order_lookup")
+    last = max(whole, key=lambda span: (span.start_ns or 0) if span.name.startswith("chat ") else 0)
+    root = next(span for span in whole if span.parent_id is None)
+    messages = json.loads(str(root.attributes[ALL_MESSAGES]))[:-1]
+    without = {name: value for name, value in last.attributes.items() if "messages" not in name}
+    kept = {name: value for name, value in root.attributes.items() if name != "final_result"}
+    told = {**kept, ALL_MESSAGES: json.dumps(messages, ensure_ascii=False, separators=(",", ":"))}
+    failed = {last.span_id: without, root.span_id: told}
+    return [
+        replace(span, attributes=failed[span.span_id], status="error", status_message="Too long.")
+        if span.span_id in failed
+        else span
+        for span in whole
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "becomes"),
+    [
+        (AGENT, '"delivered_on":"2025-01-07"', '"delivered_on":"2025-01-08"'),
+        ("execute_tool get_shipping_status", '"delivered_on":"2025-01-07"', '"delivered_on":"2025-01-08"'),
+        (AGENT, 'customer\\": \\"Ana', 'customer\\": \\"Eva'),
+        (AGENT, "Where is the kettle", "Where is my kettle"),
+    ],
+)
+def test_what_an_agents_span_tells_otherwise_is_named_where_the_last_request_was_not_recorded(
+    name: str, was: str, becomes: str
+) -> None:
+    whole = failed_at_the_last_request()
+
+    assert judge(assemble(whole, is_closed=True)).verdict == "replayable"
+    assert CONVERSATION not in reason_of(whole)
+    assert "was not recorded" in reason_of(whole)
+    assert CONVERSATION in reason_of(changed(whole, name, was, becomes))
