@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 
-from sessions_app.core.payload import JsonValue, compact_json, load_finite
+from sessions_app.core.payload import JsonValue, KeyTwice, compact_json, load_clear, load_finite
 from sessions_app.core.shared_values import once_each
 
 MAX_DEPTH = 100
@@ -15,7 +15,12 @@ MAX_DEPTH = 100
 
 def parsed(value: JsonValue) -> JsonValue:
     """JSON inside a text; the text itself when it holds none."""
-    return _read(value) if isinstance(value, str) and _JSON.match(value) else value
+    return _read(value)[0] if isinstance(value, str) and _JSON.match(value) else value
+
+
+def gives_key_twice(value: JsonValue) -> bool:
+    """Whether JSON inside a text gives a key two values, of which `parsed` has the last."""
+    return isinstance(value, str) and _JSON.match(value) is not None and _read(value)[1]
 
 
 def arguments_in(value: JsonValue) -> JsonValue:
@@ -30,14 +35,18 @@ _JSON = re.compile(r'\s*([\[{"\-0-9]|(true|false|null)\s*\Z)')
 
 
 @once_each
-def _read(value: str) -> JsonValue:
+def _read(value: str) -> tuple[JsonValue, bool]:
     stripped = value.strip()
+    is_doubled = False
     try:
-        found = load_finite(stripped)
+        try:
+            found = load_clear(stripped)
+        except KeyTwice:
+            found, is_doubled = load_finite(stripped), True
     except (ValueError, RecursionError):
-        return value
+        return value, False
     is_flat = stripped.count("[") + stripped.count("{") < MAX_DEPTH
-    return _whole_text(stripped, found) if is_flat or is_shallow(found) else value
+    return (_whole_text(stripped, found), is_doubled) if is_flat or is_shallow(found) else (value, False)
 
 
 def _whole_text(text: str, value: JsonValue) -> JsonValue:

@@ -171,6 +171,22 @@ def load_finite(text: str) -> JsonValue:
     return _finite_decoder.decode(text)
 
 
+class KeyTwice(ValueError):
+    """An object gives a key two values."""
+
+
+def load_clear(text: str) -> JsonValue:
+    """Likewise; raises `KeyTwice` where an object gives a key two values, of which Python would keep the last."""
+    return _clear_decoder.decode(text)
+
+
+def _clear(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    value = dict(pairs)
+    if len(value) < len(pairs) and any(canonical_json(value[key]) != canonical_json(said) for key, said in pairs):
+        raise KeyTwice
+    return value
+
+
 def _refuse(name: str) -> NoReturn:
     raise ValueError(name)
 
@@ -182,6 +198,7 @@ def _finite(text: str) -> float:
 
 _decoder = json.JSONDecoder()
 _finite_decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_clear_decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_clear)
 _spelling_decoder = json.JSONDecoder(parse_float=SpelledFloat, parse_int=spelled_int)
 
 

@@ -125,6 +125,31 @@ def test_every_field_of_a_log_record_arrives():
     assert log == OurLog(trace_id=TRACE_ID.hex(), span_id=SPAN_ID.hex(), event=event)
 
 
+def test_an_attribute_with_two_values_is_two_versions_of_its_span_event_or_record():
+    twice = [*make_attributes({"a": 1, "b": "x"}), *make_attributes({"a": 2, "b": "x"})]
+    span = trace_pb2.Span(trace_id=TRACE_ID, span_id=SPAN_ID, attributes=twice)
+    span.events.add(name="e", attributes=twice)
+    log = LogRecord(trace_id=TRACE_ID, span_id=SPAN_ID, attributes=twice)
+    versions = [{"a": 1}, {"a": 2, "b": "x"}]
+
+    spans, logs = decode_both(make_traces(span)).spans, decode_both(make_logs(log), decode_logs).logs
+
+    assert [each.attributes for each in spans] == versions
+    assert [[event.attributes for event in each.events] for each in spans] == [versions, versions]
+    assert [each.event.attributes for each in logs] == versions
+
+
+def test_a_map_that_gives_a_key_two_values_stays_a_list():
+    span = trace_pb2.Span(trace_id=TRACE_ID, span_id=SPAN_ID)
+    for name, other in (("both", 2), ("same", 1)):
+        map_of_two = span.attributes.add(key=name).value.kvlist_value
+        map_of_two.values.extend([*make_attributes({"k": 1}), *make_attributes({"k": other})])
+
+    (made,) = decode_both(make_traces(span)).spans
+
+    assert made.attributes == {"both": [{"key": "k", "value": 1}, {"key": "k", "value": 2}], "same": {"k": 1}}
+
+
 def test_a_log_record_may_name_no_trace_and_have_its_name_among_the_attributes():
     record = LogRecord(observed_time_unix_nano=START, attributes=make_attributes({"event.name": "old"}))
 

@@ -24,6 +24,16 @@ def test_another_span_under_one_id_is_kept_beside_it_in_whatever_order_they_come
         assert merged.namesakes == (FIRST,)
 
 
+def test_of_spans_that_ended_together_the_one_that_says_more_is_on_top():
+    less = replace(FIRST, attributes={"answer": "zz"})
+
+    for order in permutations([FIRST, less]):
+        (merged,) = merge(order, [])
+
+        assert merged.attributes == FIRST.attributes
+        assert merged.namesakes == (less,)
+
+
 def test_the_same_span_again_and_one_that_is_completed_have_no_namesakes():
     begun = replace(FIRST, end_ns=None, attributes={**FIRST.attributes, "answer": "not yet"})
     more = replace(FIRST, attributes={**FIRST.attributes, "more": 1})

@@ -18,6 +18,7 @@ from sessions_app.core.assembly.run import assemble
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.conventions.told_twice import is_value_told_otherwise
 from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.anomalies.detectors import find_anomalies
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.otlp_export import names
@@ -28,6 +29,7 @@ from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.run import Run, Step
 from sessions_app.core.spans.merging import merge
 from sessions_app.core.spans.span import Span, SpanEvent
+from sessions_app.core.told_otherwise import contradicted_spans
 from tests.agents.own_agents import recorded_run
 from tests.recorder.playing import recorded
 from tests.recorder.replaying import replayed
@@ -519,6 +521,63 @@ def test_a_second_span_of_the_same_id_is_kept_and_said(
     run = assemble(merge(both, ()), is_closed=True)
 
     assert run.extra["trace"]["contradicted_spans"] == [spans[at].span_id]
+
+
+@pytest.mark.parametrize(
+    ("at", "name"),
+    [
+        (ROOT, "gen_ai.output.messages"),
+        (CHAT, "gen_ai.input.messages"),
+        (TOOL, "gen_ai.tool.call.result"),
+        (TOOL, "gen_ai.tool.call.arguments"),
+        (SECOND, "gen_ai.output.messages"),
+    ],
+)
+def test_an_attribute_with_two_values_is_said_and_no_request_proven(at: int, name: str) -> None:
+    request = json.loads(export_run(_played()))
+    attributes = request["resourceSpans"][0]["scopeSpans"][0]["spans"][at]["attributes"]
+    assert name in [each["key"] for each in attributes]
+    attributes.insert(0, {"key": name, "value": {"stringValue": "ZZ"}})
+
+    run = assemble(merge(decode_traces(json.dumps(request).encode(), is_json=True).spans, ()), is_closed=True)
+
+    assert _says_two_things(run)
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "key"),
+    [
+        (CHAT, "gen_ai.input.messages", "content"),
+        (CHAT, "gen_ai.tool.definitions", "name"),
+        (TOOL, "gen_ai.tool.call.arguments", "sku"),
+        (SECOND, "gen_ai.output.messages", "role"),
+    ],
+)
+def test_a_key_with_two_values_is_said_and_no_request_proven(spans: list[Span], at: int, name: str, key: str) -> None:
+    if name not in spans[at].attributes:
+        pytest.skip("the export does not say it")
+    doubled, same = (_with_key_twice(spans[at], name, key, is_other) for is_other in (True, False))
+
+    assert _says_two_things(assemble(merge([doubled, *spans[:at], *spans[at + 1 :]], ()), is_closed=True))
+    run = assemble(merge([same, *spans[:at], *spans[at + 1 :]], ()), is_closed=True)
+    assert not contradicted_spans(run)
+
+
+def _says_two_things(run: Run) -> bool:
+    result, _ = replayed(encode_native(run))
+    proof = read_proof((result.facts or {})["proof"])
+    assert proof is not None
+    words = proof.parts["requests"].reason or ""
+    codes = {found.code for found in find_anomalies(run)}
+    return "spans_under_one_id" in codes and "has two different contents" in words
+
+
+def _with_key_twice(span: Span, name: str, key: str, is_other: bool) -> Span:
+    text = str(span.attributes[name])
+    found = re.search(rf'"{key}":\s*"[^"]*"', text)
+    assert found is not None
+    again = f'"{key}":"ZZ"' if is_other else found[0]
+    return replace(span, attributes={**span.attributes, name: text.replace(found[0], f"{again},{found[0]}", 1)})
 
 
 def _told_without_its_last_message(body: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payloa
 from sessions_app.core.assembly.surroundings import fill_from_around
 from sessions_app.core.assembly.tree import Node, forest, in_order_of_time, join_twins
 from sessions_app.core.conventions import plain_steps
-from sessions_app.core.embedded_json import parsed
+from sessions_app.core.embedded_json import gives_key_twice, parsed
 from sessions_app.core.history import History
 from sessions_app.core.otlp_export.restore import run_of_trace
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -322,7 +322,8 @@ class _Assembled:
             "resource": self._first_span.resource,
             "scopes": sorted({f"{span.scope.name} {span.scope.version}".strip() for span in self._spans}),
         }
-        contradicted = sorted(span.span_id for span in self._spans if span.namesakes)
+        unclear = [node.span for node in self._nodes if _gives_key_twice(node)]
+        contradicted = sorted({span.span_id for span in (*unclear, *(each for each in self._spans if each.namesakes))})
         if contradicted:
             facts["contradicted_spans"] = contradicted
         lost = sorted({str(node.span.parent_id) for node in self._nodes if node.is_adopted})
@@ -361,6 +362,12 @@ class _Assembled:
         """The numbers of their steps, 0 for the run's own span."""
         indexes = {id(draft.node): index for index, draft in enumerate(self._drafts, start=1)}
         return [indexes.get(id(node), 0) for node in nodes]
+
+
+def _gives_key_twice(node: Node) -> bool:
+    """Of what a tool gave, the text counts."""
+    said = [node.span.attributes.get(name) for name in node.reading.used]
+    return any(gives_key_twice(value) and parsed(value) != node.reading.result for value in said)
 
 
 def _model(reading: Reading) -> str | None:

@@ -8,7 +8,7 @@ cannot be taken apart into records, or is too much, is refused as a whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from sessions_app.core.otlp.json_reader import JsonReader
 from sessions_app.core.otlp.limits import DEFAULT_LIMITS, OtlpLimits
 from sessions_app.core.otlp.protobuf_reader import ProtobufReader
 from sessions_app.core.otlp.reader import Reader
-from sessions_app.core.otlp.records import Origin, make_log, make_origin, make_span
+from sessions_app.core.otlp.records import Origin, make_logs, make_origin, make_spans
 from sessions_app.core.otlp.schema import LOGS, TRACES, Found, Signal
 from sessions_app.core.spans.span import LogRecord, Span
 
@@ -39,20 +39,20 @@ class Decoded:
 
 def decode_traces(body: bytes, *, is_json: bool, limits: OtlpLimits = DEFAULT_LIMITS) -> Decoded:
     """Of an `ExportTraceServiceRequest`. Raises `OtlpError`, and `OtlpTooLarge` where there is too much."""
-    read = _Reading(TRACES, make_span, limits).of(body, is_json=is_json)
+    read = _Reading(TRACES, make_spans, limits).of(body, is_json=is_json)
     return Decoded(spans=tuple(read.made), refused=read.refused.total(), reasons=read.reasons)
 
 
 def decode_logs(body: bytes, *, is_json: bool, limits: OtlpLimits = DEFAULT_LIMITS) -> Decoded:
     """Of an `ExportLogsServiceRequest`; errors as in `decode_traces`."""
-    read = _Reading(LOGS, make_log, limits).of(body, is_json=is_json)
+    read = _Reading(LOGS, make_logs, limits).of(body, is_json=is_json)
     return Decoded(logs=tuple(read.made), refused=read.refused.total(), reasons=read.reasons)
 
 
 class _Reading(Generic[_T]):
     """One request of one signal, while it is read."""
 
-    def __init__(self, signal: Signal, make: Callable[[Found, Origin], _T], limits: OtlpLimits) -> None:
+    def __init__(self, signal: Signal, make: Callable[[Found, Origin], Iterable[_T]], limits: OtlpLimits) -> None:
         self._signal = signal
         self._make = make
         self._limits = limits
@@ -65,7 +65,7 @@ class _Reading(Generic[_T]):
         # All of them are counted before the first one is read.
         for origin, raw in list(self._records(root)):
             try:
-                self.made.append(self._make(self._reader.read(self._signal.record, raw), origin))
+                self.made += list(self._make(self._reader.read(self._signal.record, raw), origin))
             except OtlpTooLarge:
                 raise
             except OtlpError as error:

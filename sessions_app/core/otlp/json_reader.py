@@ -19,7 +19,7 @@ import msgspec
 from sessions_app.core.otlp.errors import OtlpError
 from sessions_app.core.otlp.json_scan import check_json
 from sessions_app.core.otlp.numbers import sayable
-from sessions_app.core.otlp.reader import Reader
+from sessions_app.core.otlp.reader import Reader, map_of
 from sessions_app.core.otlp.schema import Field, Found, Kind, Message
 from sessions_app.core.payload import JsonObject, JsonValue
 
@@ -98,8 +98,8 @@ class JsonReader(Reader):
     def array(self, raw: JsonValue, level: int) -> list[JsonValue]:
         return [self.value(item, level + 1) for item in _items(raw, "arrayValue")]
 
-    def object(self, raw: JsonValue, level: int) -> dict[str, JsonValue]:
-        return dict(self.attribute(item, level + 1) for item in _items(raw, "kvlistValue"))
+    def object(self, raw: JsonValue, level: int) -> JsonValue:
+        return map_of(self.attribute(item, level + 1) for item in _items(raw, "kvlistValue"))
 
 
 def _number_or_text(digits: str) -> int | str:

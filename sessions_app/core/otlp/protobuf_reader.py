@@ -15,7 +15,7 @@ from sessions_app.core.otlp.errors import OtlpError
 from sessions_app.core.otlp.limits import OtlpLimits
 from sessions_app.core.otlp.numbers import sayable, signed
 from sessions_app.core.otlp.plain_attributes import DEPTH, fields_of, plain_attributes
-from sessions_app.core.otlp.reader import Reader
+from sessions_app.core.otlp.reader import Reader, map_of
 from sessions_app.core.otlp.schema import Field, Found, Kind, Message
 from sessions_app.core.otlp.wire import FieldBudget, Part, field_at, fields, too_many_fields
 from sessions_app.core.payload import JsonValue
@@ -109,8 +109,8 @@ class ProtobufReader(Reader):
     def array(self, raw: Part, level: int) -> list[JsonValue]:
         return [self.value(part, level + 1) for part in self._items(raw)]
 
-    def object(self, raw: Part, level: int) -> dict[str, JsonValue]:
-        return dict(self.attribute(part, level + 1) for part in self._items(raw))
+    def object(self, raw: Part, level: int) -> JsonValue:
+        return map_of(self.attribute(part, level + 1) for part in self._items(raw))
 
     def _items(self, raw: Part) -> Iterator[Part]:
         for tag, part in fields(self._body, raw, self._budget):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.otlp.errors import OtlpError, OtlpTooLarge
 from sessions_app.core.otlp.limits import OtlpLimits
 from sessions_app.core.otlp.schema import Field, Found, Kind, Message
+from sessions_app.core.payload import JsonValue
 
 _BLOCKS_PER_RECORD = 2
 """A sender may give every span a resource and a scope of its own."""
@@ -52,3 +55,12 @@ class Reader(ABC):
         allowed = self._allowed[field.kind]
         if self._parts[field.kind] > allowed:
             raise OtlpTooLarge(f"the request holds more than {allowed} {field.name}; send smaller batches")
+
+
+def map_of(pairs: Iterable[tuple[str, JsonValue]]) -> JsonValue:
+    """What a `KeyValueList` says. Where it gives a key two values nobody knows which one counts: it stays the list that
+    it is."""
+    said = list(pairs)
+    found = dict(said)
+    is_clear = len(found) == len(said) or all(same_json(value, found[key]) for key, value in said)
+    return found if is_clear else [{"key": key, "value": value} for key, value in said]

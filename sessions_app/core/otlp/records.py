@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.otlp.errors import OtlpError
 from sessions_app.core.otlp.schema import SEVERITIES, Found
+from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.span import Attributes, Link, LogRecord, Scope, Span, SpanEvent, SpanStatus
 
 _TRACE_ID, _SPAN_ID = 32, 16
@@ -31,8 +36,27 @@ def make_origin(resource: Found, scope: Found) -> Origin:
     return Origin(resource=dict(resource["attributes"]), scope=made)
 
 
-def make_span(found: Found, origin: Origin) -> Span:
-    """Raises `OtlpError` for a span that has no ids, or times that no clock shows."""
+def make_spans(found: Found, origin: Origin) -> Iterator[Span]:
+    """The span, behind what else it says of itself; raises `OtlpError` for one without ids, or with times that no clock
+    shows."""
+    for attributes in _versions(found["attributes"]):
+        yield _span(found, origin, attributes)
+
+
+def _versions(pairs: list[tuple[str, JsonValue]]) -> list[Attributes]:
+    """Attributes as they count, which is the last of each name. Before them stand others: the first values that a name
+    has beside its last, then the second ones …"""
+    last = dict(pairs)
+    seen: Counter[str] = Counter()
+    others: dict[int, Attributes] = defaultdict(dict)
+    for name, value in pairs if len(last) < len(pairs) else ():
+        if not same_json(value, last[name]):
+            others[seen[name]][name] = value
+            seen[name] += 1
+    return [*others.values(), last]
+
+
+def _span(found: Found, origin: Origin, attributes: Attributes) -> Span:
     return Span(
         trace_id=_needed_id(found, "trace_id", _TRACE_ID),
         span_id=_needed_id(found, "span_id", _SPAN_ID),
@@ -43,8 +67,8 @@ def make_span(found: Found, origin: Origin) -> Span:
         end_ns=_time(found, "end_time_unix_nano"),
         status=_STATUSES.get(found["status"]["code"], "unset"),
         status_message=found["status"]["message"],
-        attributes=dict(found["attributes"]),
-        events=tuple(map(_event, found["events"])),
+        attributes=attributes,
+        events=tuple(chain.from_iterable(map(_events, found["events"]))),
         links=tuple(map(_link, found["links"])),
         scope=origin.scope,
         resource=origin.resource,
@@ -53,19 +77,19 @@ def make_span(found: Found, origin: Origin) -> Span:
     )
 
 
-def make_log(found: Found, origin: Origin) -> LogRecord:
-    """Raises `OtlpError` for ids that are none; a record that names no trace is fine."""
-    return LogRecord(
-        trace_id=_id(found, "trace_id", _TRACE_ID),
-        span_id=_id(found, "span_id", _SPAN_ID),
-        event=_log_event(found),
-        scope=origin.scope,
-        resource=origin.resource,
-    )
+def make_logs(found: Found, origin: Origin) -> Iterator[LogRecord]:
+    """Likewise of a record; one that names no trace is fine."""
+    for attributes in _versions(found["attributes"]):
+        yield LogRecord(
+            trace_id=_id(found, "trace_id", _TRACE_ID),
+            span_id=_id(found, "span_id", _SPAN_ID),
+            event=_log_event(found, attributes),
+            scope=origin.scope,
+            resource=origin.resource,
+        )
 
 
-def _log_event(found: Found) -> SpanEvent:
-    attributes = dict(found["attributes"])
+def _log_event(found: Found, attributes: Attributes) -> SpanEvent:
     named = attributes.get("event.name")  # where the name stood before LogRecord got a field for it
     return SpanEvent(
         name=found["event_name"] or (named if isinstance(named, str) else ""),
@@ -80,8 +104,9 @@ def _severity(number: int) -> str | None:
     return SEVERITIES[number] if 0 < number < len(SEVERITIES) else None
 
 
-def _event(found: Found) -> SpanEvent:
-    return SpanEvent(name=found["name"], time_ns=_time(found, "time_unix_nano"), attributes=dict(found["attributes"]))
+def _events(found: Found) -> Iterator[SpanEvent]:
+    for attributes in _versions(found["attributes"]):
+        yield SpanEvent(name=found["name"], time_ns=_time(found, "time_unix_nano"), attributes=attributes)
 
 
 def _link(found: Found) -> Link:

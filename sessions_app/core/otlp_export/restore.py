@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sessions_app.core.embedded_json import gives_key_twice
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.json_writer import array_text, object_text, scalar
 from sessions_app.core.formats.native import FORMAT, parse_native
@@ -82,8 +83,8 @@ def _record(root: Span, steps: Sequence[Span]) -> bytes:
 
 def _in_order(spans: Sequence[Span]) -> tuple[Span, list[Span]]:
     """The span of the run and those of its steps, each there once, and none in two versions."""
-    if any(span.namesakes for span in spans):
-        raise RecordError("Two spans came with one id.")
+    if any(span.namesakes or _gives_key_twice(span) for span in spans):
+        raise RecordError("A span has two contents.")
     roots = [span for span in spans if names.VERSION in span.attributes]
     count = roots[0].attributes.get(names.STEPS) if len(roots) == 1 else None
     if not isinstance(count, int) or roots[0].attributes[names.VERSION] != 1 or len(spans) != count + 1:
@@ -92,6 +93,12 @@ def _in_order(spans: Sequence[Span]) -> tuple[Span, list[Span]]:
     if [_index(span) for span in steps] != list(range(1, count + 1)):
         raise RecordError("Spans of steps are missing.")
     return roots[0], steps
+
+
+def _gives_key_twice(span: Span) -> bool:
+    """Of what a tool gave, the text counts."""
+    said = (value for name, value in span.attributes.items() if name != "gen_ai.tool.call.result")
+    return any(map(gives_key_twice, said))
 
 
 def _index(span: Span) -> int:

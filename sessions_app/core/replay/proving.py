@@ -43,6 +43,7 @@ from sessions_app.core.replay.told_twice import (
     prompt_made_of_input,
     results_told_otherwise,
     settings_told_otherwise,
+    span_told_otherwise,
     state_told_otherwise,
     tools_told_otherwise,
     unknown_roles,
@@ -125,6 +126,7 @@ def _requests(played: Played) -> Part:
         instructions_told_otherwise,
         prompt_made_of_input,
         redacted_otherwise,
+        span_told_otherwise,
     )
     kept = _not_made_before(played) if _has_kept_requests(played) else None
     if kept is not None and not played.observations.requests:

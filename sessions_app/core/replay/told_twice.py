@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
@@ -23,6 +24,7 @@ from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.proof import TAKEN
 from sessions_app.core.run import EXCHANGES, SPANS, AgentCall, ModelCall, Run, Step
+from sessions_app.core.told_otherwise import contradicted_spans
 
 
 def other_instructions(run: Run) -> int:
@@ -110,6 +112,14 @@ def outcome_told_otherwise(run: Run) -> str | None:
         if place is not None:
             return f"{place}, which was not played, {words}"
     return None
+
+
+def span_told_otherwise(run: Run) -> str | None:
+    """The first span that came with two contents, or gives something two values."""
+    found = contradicted_spans(run)
+    step = next(chain.from_iterable(found.values()), None)
+    place = "a span that is no step" if step is None else f"the span of {step_name(step)}"
+    return f"{place} has two different contents" if found else None
 
 
 def error_told_otherwise(run: Run) -> str | None:

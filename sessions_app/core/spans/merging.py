@@ -16,9 +16,9 @@ _SEVERITY = {"unset": 0, "ok": 1, "error": 2}
 def merge(spans: Iterable[Span], logs: Iterable[LogRecord]) -> list[Span]:
     """Each span once, with its log records; the order of arrival makes no difference.
 
-    Versions of one span are laid over each other, the one that ended last on top: a producer may send a span when it
-    begins and what came later when it ends. Where two that have ended contradict each other, they are two spans under
-    one id: the lower one is kept beside the other.
+    Versions of one span are laid over each other, the one that ended last, or says more, on top: a producer may send a
+    span when it begins and what came later when it ends. Where two that have ended contradict each other, they are two
+    spans under one id: the lower one is kept beside the other.
     """
     versions: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
@@ -48,7 +48,7 @@ def _key(event: SpanEvent) -> bytes:
 def _merged(versions: list[Span]) -> Span:
     if len(versions) == 1:
         return versions[0]
-    lowest, *others = sorted(versions, key=lambda span: (span.end_ns or 0, _span_key(span)))
+    lowest, *others = sorted(versions, key=lambda span: (span.end_ns or 0, len(span.attributes), _span_key(span)))
     merged, last = lowest, others[-1]
     for other in others:
         merged = _over(merged, other)

@@ -13,8 +13,8 @@ from sessions_app.core.judge.reading import (
     join_words,
     own_tools,
 )
-from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, Step
+from sessions_app.core.told_otherwise import contradicted_spans
 from sessions_app.core.unplayed import lost_spans
 
 
@@ -32,12 +32,11 @@ def state_chain_broken(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 
 def spans_under_one_id(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """Two spans with one id that say different things: the run is made of the one that ended last."""
-    trace = run.extra.get("trace")
-    ids = trace.get("contradicted_spans") if isinstance(trace, dict) else None
-    for span_id in ids if isinstance(ids, list) else ():
-        steps = tuple(step.index for step in run.steps if _span_id(step) == span_id)
-        message = f"Two spans have the id {span_id} but different contents; the one that ended last is used"
+    """Two spans with one id that say different things, or a span that gives an attribute, or a key in the JSON of one,
+    two values: the run is made of what ended or stands last."""
+    for span_id, found in contradicted_spans(run).items():
+        steps = tuple(step.index for step in found)
+        message = f"The span {span_id} has two different contents; the last one is used"
         yield Anomaly(code="spans_under_one_id", message=message, steps=steps)
 
 
@@ -54,11 +53,6 @@ def spans_lost(run: Run, rules: Rules) -> Iterator[Anomaly]:
 def _has_lost_parent(step: Step) -> bool:
     span = step.extra.get("span")
     return isinstance(span, dict) and span.get("is_orphan") is True
-
-
-def _span_id(step: Step) -> JsonValue:
-    span = step.extra.get("span")
-    return span.get("span_id") if isinstance(span, dict) else None
 
 
 def finish_order(run: Run, rules: Rules) -> Iterator[Anomaly]:
