@@ -137,7 +137,7 @@ class Payload:
     def spelled(self) -> JsonValue:
         """Like `parsed`, with numbers that remember their spelling: for comparing two documents. A loop that read a
         number remembers none, so what it is held against is `parsed`."""
-        if not isinstance(self.parsed, dict | list | float):
+        if self.parsed is None or isinstance(self.parsed, str | bool):
             return self.parsed
         try:
             return _spelling_decoder.decode(self.content.decode())

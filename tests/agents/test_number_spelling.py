@@ -63,6 +63,17 @@ def test_any_spelling_that_stands_in_all_places_is_reproduced(number: str):
     assert replayed(spelled(number))[0].verdict == "reproduced"
 
 
+@pytest.mark.parametrize(("given", "told"), [("-0", "0"), ("0", "-0"), ("-0", "-0"), ("0", "0"), ('"-0"', '"-0"')])
+def test_an_answer_that_is_a_number_alone_is_told_as_it_was_given(given: str, told: str):
+    record = RECORD.replace('{"v": GIVEN}', given).replace('{"v": TOLD}', told)
+    record = record.replace("ASKED", "1").replace("CALLED", "1")
+
+    judged, (result, _) = judge(parse_native(record.encode())), replayed(record.encode())
+
+    expected = ("reproduced", []) if given == told else ("unknown_from_step", ["spelling_contradicted"])
+    assert (result.verdict, [reason.code for reason in judged.reasons]) == expected
+
+
 @pytest.mark.parametrize("end", ["\r", " ", "X"])
 @pytest.mark.parametrize("text", ["plain", "[1, 2]", '{"a": 1}'])
 def test_white_space_that_the_model_was_told_beside_an_answer_is_judged_where_it_was_told(text: str, end: str):
