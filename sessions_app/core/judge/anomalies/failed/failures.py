@@ -13,6 +13,7 @@ from sessions_app.core.judge.anomalies.failed.told_failures import is_set_apart
 from sessions_app.core.judge.anomalies.reading.answer_words import plain, question_of
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
 from sessions_app.core.judge.anomalies.reading.override_flags import without_overrides
+from sessions_app.core.judge.anomalies.reading.vocabulary import ERRORS, FAILED, STATES, SUCCESS
 from sessions_app.core.judge.reading import (
     ended_in_error,
     is_number,
@@ -40,7 +41,7 @@ def told_failure(step: Step, call: ToolCall) -> str | None:
     if bare is not None and not told.get("error"):
         return ": ".join(str(item) for key, item in bare.items() if key.lower() in _ERROR_WORDS and item)
     if _failed_whole(told):
-        errors = [item for key, item in told.items() if _ERRORS.fullmatch(key.lower())]
+        errors = [item for key, item in told.items() if ERRORS.fullmatch(key.lower())]
         inner = [item for each in errors if isinstance(each, dict) for item in each.values()]
         words = (*errors, *inner, told.get("message"), told.get("reason"))
         return next((word for word in words if isinstance(word, str) and word), "")
@@ -53,29 +54,15 @@ def failed_count(step: Step, call: ToolCall) -> str | None:
     return next((f"{told[key]} {key.split('_')[0]}" for key in FAILED_COUNTS if _is_count(told.get(key))), None)
 
 
-_ERRORS = re.compile(
-    r"error|erreur|fehler|erro|errore|fout|fel|fejl|virhe|hata|błąd|blad|chyba|hiba|eroare|ошибка|エラー|错误|錯誤|오류"
-)
-_SUCCESS = re.compile(
-    r"ok|success|succès|succes|erfolg|erfolgreich|éxito|exito|sucesso|successo|sukces|成功", re.IGNORECASE
-)
-_STATES = re.compile(r"status|state|statut|estado|stato|stan|zustand|ステータス|状态|状態", re.IGNORECASE)
-_FAILED = re.compile(
-    rf"{_ERRORS.pattern}|failed|failure|échec|echec|fehlgeschlagen|gescheitert|fallid[oa]|falló|falhou|falha"
-    r"|fallit[oa]|mislukt|misslyckades|失敗|失败",
-    re.IGNORECASE,
-)
-
-
 def is_failed_state(state: str) -> bool:
-    return _FAILED.fullmatch(state) is not None
+    return FAILED.fullmatch(state) is not None
 
 
 def _failed_whole(told: JsonObject) -> bool:
     return any(
-        (item is False and _SUCCESS.fullmatch(key))
-        or (item and _ERRORS.fullmatch(key.lower()))
-        or (isinstance(item, str) and _STATES.fullmatch(key) and is_failed_state(item))
+        (item is False and SUCCESS.fullmatch(key))
+        or (item and ERRORS.fullmatch(key.lower()))
+        or (isinstance(item, str) and STATES.fullmatch(key) and is_failed_state(item))
         for key, item in told.items()
     )
 

@@ -11,7 +11,6 @@ from itertools import islice
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.failed.failures import failed_steps, turns_of_users
-from sessions_app.core.judge.anomalies.failed.refusals import ASKS_LEAVE, LEAVE, TO_OTHERS
 from sessions_app.core.judge.anomalies.reading.answer_words import (
     SAYS_NOTHING,
     answer_of,
@@ -30,6 +29,7 @@ from sessions_app.core.judge.anomalies.reading.forbidden_acts import (
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
 from sessions_app.core.judge.anomalies.reading.statements import statements
 from sessions_app.core.judge.anomalies.reading.told_states import tells_unfinished
+from sessions_app.core.judge.anomalies.reading.vocabulary import ASKS_LEAVE, ASKS_PEOPLE, DESPITE, LEAVE, TO_OTHERS
 from sessions_app.core.judge.anomalies.reading.words import stems_in
 from sessions_app.core.judge.reading import has_answer, leaves, object_of, own_tools, value_of
 from sessions_app.core.payload import JsonValue, Payload
@@ -77,7 +77,7 @@ def _against_the_state(run: Run) -> Iterator[tuple[_State, Step]]:
             state = next(against, None)
             if state and bisect_right(turns, state.step.index) == bisect_right(turns, step.index):
                 yield state, step
-        if LEAVE.search(call.tool_name) or _ASKS_PEOPLE.search(call.tool_name):
+        if LEAVE.search(call.tool_name) or ASKS_PEOPLE.search(call.tool_name):
             states.clear()
         for name in names if is_write and not TO_OTHERS.search(call.tool_name) else ():
             states.pop(name, None)
@@ -91,7 +91,6 @@ _ONLY_ASKS = re.compile(
     r"|richied)|.*(?:request|preview|options|exception|dry_?run|依頼|申请)",
     re.IGNORECASE,
 )
-_ASKS_PEOPLE = re.compile(r"(?<![a-z])ask|confirm|human|frag|pregunt|demander|確認|询问", re.IGNORECASE)
 _UNDER_LEAVE = re.compile(
     r"approv|authori[sz]|exception|override_reason|waiver|dry_?run|preview|simulate", re.IGNORECASE
 )
@@ -125,12 +124,6 @@ def _apart(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name)
 
 
-_DESPITE = re.compile(
-    r"(?<!\w)(?:although|though|despite|exception\w*|override\w*|anyway|obwohl|trotz\w*|bien que|malgré|aunque|a pesar"
-    r"|embora|apesar|nonostante|benché|sebbene|ondanks|hoewel|mimo|chociaż)(?!\w)|にもかかわらず|ですが|でしたが|虽然|尽管"
-)
-
-
 def _is_told(run: Run, acts: set[str], state: _State) -> bool:
     """By a sentence that denies something of the act, by one that has what stood beside it, or as an exception."""
     beside = state.beside - state.acts - acts - stems_in(question_of(run))
@@ -142,7 +135,7 @@ def _is_told(run: Run, acts: set[str], state: _State) -> bool:
 
 @once_each
 def _is_exception(run: Run) -> bool:
-    return _DESPITE.search(plain(answer_of(run))) is not None
+    return DESPITE.search(plain(answer_of(run))) is not None
 
 
 @once_each

@@ -6,11 +6,11 @@ import re
 
 from sessions_app.core.judge.anomalies.failed.failures import failed_steps, is_absent
 from sessions_app.core.judge.anomalies.failed.fallbacks import name_words
-from sessions_app.core.judge.anomalies.failed.refusals import ASKS_LEAVE
 from sessions_app.core.judge.anomalies.reading.answer_words import plain, question_of
 from sessions_app.core.judge.anomalies.reading.languages import is_in_english
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
 from sessions_app.core.judge.anomalies.reading.statements import is_stated, plain_values, statements
+from sessions_app.core.judge.anomalies.reading.vocabulary import ASKS_LEAVE
 from sessions_app.core.judge.anomalies.reading.words import stems_in
 from sessions_app.core.judge.reading import leaves, object_of, own_tools, value_of
 from sessions_app.core.payload import JsonValue

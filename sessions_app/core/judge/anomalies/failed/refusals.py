@@ -27,6 +27,7 @@ from sessions_app.core.judge.anomalies.reading.told_states import (
     told_refusals,
     told_states,
 )
+from sessions_app.core.judge.anomalies.reading.vocabulary import ASKS_LEAVE, LEAVE, TO_OTHERS
 from sessions_app.core.judge.anomalies.reading.words import stems_in
 from sessions_app.core.judge.reading import has_answer, leaves, own_tools, text_of, value_of
 from sessions_app.core.payload import Payload
@@ -135,16 +136,6 @@ def _leave_refused(run: Run, step: Step, call: ToolCall, answer: str) -> str | N
     return word if (is_wanted and is_leave) or is_told_why else None
 
 
-LEAVE = re.compile(
-    r"approv|permi|consent|authori[sz]|review|genehm|freigab|autori|aprob|aprov|approb|承認|批准|审批|审核",
-    re.IGNORECASE,
-)
-TO_OTHERS = re.compile(
-    r"mail|notif|messag|sms|repl(?:y|ies)|comment|note|log|ticket|escalat|remind|schedul|request|queue", re.IGNORECASE
-)
-"""Tools that tell somebody, as of a refusal."""
-
-
 def _tells_why(call: ToolCall) -> bool:
     asked, told = _values(call.arguments), (item for _, item in leaves(value_of(call.result)))
     return any(isinstance(item, str) and " " in item.strip() and item not in asked for item in told)
@@ -215,13 +206,6 @@ def _gone_on(run: Run, step: Step) -> str:
 
 def _asked_leave(call: ToolCall) -> bool:
     return ASKS_LEAVE.search(call.tool_name) is not None or any(told_refusals(call)) or call.outcome == "denied"
-
-
-ASKS_LEAVE = re.compile(
-    r"approv|permi|consent|authori[sz]|confirm|check|valid|verif|review|policy|genehm|freigab|prüf|pruef|autori|aprob|aprov"
-    r"|approb|verific|承認|批准|审批|审核",
-    re.IGNORECASE,
-)
 
 
 def unfinished_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:

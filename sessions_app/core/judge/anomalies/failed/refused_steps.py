@@ -11,6 +11,7 @@ from http import HTTPStatus
 
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
 from sessions_app.core.judge.anomalies.reading.told_states import says_not_done, says_refused
+from sessions_app.core.judge.anomalies.reading.vocabulary import HAS_FAILED, IS_ERROR
 from sessions_app.core.judge.reading import leaves, object_of, text_of, value_of
 from sessions_app.core.run import Step, ToolCall
 
@@ -25,11 +26,6 @@ def came_to_nothing(step: Step, call: ToolCall) -> bool:
 
 _LINE = 300
 """Characters; more than that is a document."""
-_IS_ERROR = re.compile(
-    r"(?:(?:fatal )?error|fatal|exception|erreur|fehler|erro|errore|fout|fel|fejl|błąd|ошибка|エラー|错误|錯誤|오류)"
-    r"(?: ?[45]\d\d)?\s*[::]\s*\S",
-    re.IGNORECASE,
-)
 _STATUS = re.compile(r"(?:HTTP(?:/[\d.]+)? )?([45]\d\d)[ :]+(\w[\w ]*)")
 _PHRASES = {str(status.value): status.phrase.lower() for status in HTTPStatus}
 
@@ -43,17 +39,7 @@ def says_error(call: ToolCall) -> bool:
         return False
     status = _STATUS.match(text)
     is_status = status is not None and status[2].lower().startswith(_PHRASES.get(status[1], "\n"))
-    return is_status or _IS_ERROR.match(text) is not None
-
-
-_HAS_FAILED = re.compile(
-    r"(?:(?!no\b|not\b|none\b|how\b|why\b|if\b)[^\W\d_]+ ){0,3}?(?:has |was |is |ist |wurde |a |est |fue |foi )?"
-    r"(?:failed|denied|refused|rejected|fehlgeschlagen|gescheitert|abgelehnt|verweigert|échouée?|refusée?|rejetée?"
-    r"|fall(?:ó|id[oa])|denegad[oa]|rechazad[oa]|falhou|recusad[oa]|negad[oa]|fallit[oa]|rifiutat[oa]|mislukt|geweigerd)"
-    r"\s*(?:[::]\s*\S|[.!]?$)"
-    r"|[^\s\d::]{0,12}(?:失敗|失败|拒否|拒绝)[^\s::]{0,4}[::]\s*\S",
-    re.IGNORECASE,
-)
+    return is_status or IS_ERROR.match(text) is not None
 
 
 def says_failed(call: ToolCall) -> bool:
@@ -61,7 +47,7 @@ def says_failed(call: ToolCall) -> bool:
     if call.result is None or len(call.result.content) > _LINE:
         return False
     text = (text_of(call.result) or "").strip()
-    return "\n" not in text and _HAS_FAILED.match(text) is not None
+    return "\n" not in text and HAS_FAILED.match(text) is not None
 
 
 _CODES = ("exit_code", "exitcode", "exit_status", "returncode", "return_code")

@@ -16,6 +16,14 @@ from sessions_app.core.judge.anomalies.reading.answer_words import (
     says_all,
     words_of,
 )
+from sessions_app.core.judge.anomalies.reading.vocabulary import (
+    AGENT,
+    HAD_TO_STOP,
+    IN_THE_END,
+    NO_ACCESS,
+    TASK,
+    WENT_ON,
+)
 from sessions_app.core.judge.reading import has_answer, object_of, text_of
 from sessions_app.core.run import AgentCall, Run, Step, ToolCall
 
@@ -26,7 +34,7 @@ def sub_agents_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
     inner = {step.parent for step in run.steps if isinstance(step.call, AgentCall)}
     own = [step for step in run.steps if step.index not in inner]
     failed = [(step, said) for step in own if (said := _failure(step)) is not None]
-    if not failed and says_all(words_of(run.output)) and not _STOPPED.search(plain(words_of(run.output))):
+    if not failed and says_all(words_of(run.output)) and not HAD_TO_STOP.search(plain(words_of(run.output))):
         # One that is asked again goes on where the one before stopped.
         last = [step for step in own if _is_sub_agent(step)][-1:]
         failed = [(step, f"said: {said}") for step in last if (said := _stopped(step)) is not None]
@@ -71,58 +79,25 @@ def _stopped(step: Step) -> str | None:
     """The sentence that says that not all was done."""
     text = text_of(step.call.result) if isinstance(step.call, AgentCall | ToolCall) else None
     sentences = SENTENCE.split(text or "")
-    at = next((at for at, each in enumerate(sentences) if _STOPPED.search(plain(each))), None)
-    if at is None or any(_GOES_ON.search(plain(each)) for each in sentences[at:]):
+    at = next((at for at, each in enumerate(sentences) if HAD_TO_STOP.search(plain(each))), None)
+    if at is None or any(WENT_ON.search(plain(each)) for each in sentences[at:]):
         return None
     return sentences[at].strip()[:160].rstrip(".。")
-
-
-_STOPPED = re.compile(
-    r"(?<!\w)(?:(?:i|we) (?:(?:have |'ve )?had to stop|stopped (?:here|early|there|at|after|before)|ran out of"
-    r"|did(?: not|n't) get to)|(?:ich|wir) mussten?(?: \w+){0,4} (?:abbrechen|aufhören)"
-    r"|(?:ai|avons) dû (?:m'|nous )?arrêter"
-    r"|tuve que (?:parar|detenerme|interrumpir)|tive (?:que|de) parar|ho dovuto (?:fermarmi|interrompere)"
-    r"|musiał[ae]m przerwać|moest(?:en)? (?:\w+ ){0,3}stoppen)(?!\w)|途中で(?:停止|中断|終了)|不得不停止|中途停止"
-)
-_GOES_ON = re.compile(
-    r"(?<!\w)(?:later|then (?:i|we)|resumed|continued|afterwards|in the end"
-    r"|danach|später|ensuite|después|depois|poi)(?!\w)"
-)
-
-
-_AGENT = re.compile(r"agent|assistant|assistent|delegate|エージェント|代理|助手", re.IGNORECASE)
-_TASK = re.compile(
-    r"task|prompt|instructions?|request|aufgabe|auftrag|tarea|encargo|t[âa]che|tarefa|compito|zadanie|taak|タスク|依頼"
-    r"|任务|任務",
-    re.IGNORECASE,
-)
 
 
 def _is_an_agent(call: ToolCall) -> bool:
     """A tool that is given a task and answers in sentences, by its name or by the name of its only argument."""
     asked = object_of(call.arguments)
-    is_given_a_task = len(asked) == 1 and any(map(_TASK.fullmatch, asked))
-    return is_given_a_task or _AGENT.search(call.tool_name) is not None
+    is_given_a_task = len(asked) == 1 and any(map(TASK.fullmatch, asked))
+    return is_given_a_task or AGENT.search(call.tool_name) is not None
 
 
 def _gives_up(said: str) -> bool:
     """To all of it: what has figures before has something, and what was tried again may have it."""
-    found = _NO_ACCESS.search(said)
+    found = NO_ACCESS.search(said)
     if found is None and (not owns_up_in(said) or re.match(r"[^,;:]*\d", said)):
         return False
-    return _IN_THE_END.search(said) is None
-
-
-_NO_ACCESS = re.compile(
-    r"(?<!\w)(?:unable to|(?:no|not have|\w*n't have|have no|without) access|access (?:was |is )?denied"
-    r"|not authori[sz]ed|kein\w* zug(?:riff|ang)|pas accès|sin acceso|no teng\w* acceso|sem acesso|não tenho acesso"
-    r"|non ho (?:accesso|potuto)|geen toegang|kon niet"
-    r"|nie (?:mam|miał\w*) dostępu|nie (?:mog\w+|udało))(?!\w)|アクセス(?:でき|権)"
-)
-_IN_THE_END = re.compile(
-    r"(?<!\w)(?:(?:but|aber|pero|mais|mas|ma|ale|maar) .*(?:after|then|again|retr\w+|dann|später|nochmal|después|luego"
-    r"|ensuite|après|depois|poi|potem|daarna)|at first|zunächst|al principio|d'abord|no início)(?!\w)|最初|起初|一开始"
-)
+    return IN_THE_END.search(said) is None
 
 
 def _is_said(run: Run, rules: Rules) -> bool:

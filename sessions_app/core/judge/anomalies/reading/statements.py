@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.judge.anomalies.reading.answer_words import ANSWER, SENTENCE, answer_of
+from sessions_app.core.judge.anomalies.reading.vocabulary import NUMBER_WORDS
 from sessions_app.core.judge.reading import is_number, value_of
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run
@@ -61,14 +62,7 @@ def _readings(found: str) -> Iterator[float]:
     yield from (float(spelled),) if re.fullmatch(r"\d+(?:\.\d+)?", spelled) else ()
 
 
-_NUMBER_WORDS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen",
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn",
-    "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
-    "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis",
-    "dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis",
-)
-_SPELLED_OUT = {word: float(n) for line in _NUMBER_WORDS for n, word in enumerate(line.split(), start=2)}
+_SPELLED_OUT = {word: float(n) for line in NUMBER_WORDS for n, word in enumerate(line.split(), start=2)}
 
 
 @once_each

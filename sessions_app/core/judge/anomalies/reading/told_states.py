@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sessions_app.core.judge.anomalies.reading.vocabulary import GRANTED, REFUSED
 from sessions_app.core.judge.reading import object_of, value_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import ToolCall
@@ -12,18 +13,6 @@ from sessions_app.core.run import ToolCall
 STATE_KEYS = frozenset(
     {"status", "state", "decision", "result", "outcome", "verdict", "approval", "statut", "estado", "stato"}
     | {"entscheidung", "décision", "decisión", "decisão", "decisione", "ergebnis", "状態", "状态", "结果", "結果"}
-)
-_REFUSED = re.compile(
-    r"reject(?:ed)?|declined?|den(?:y|ied)|refused?|disapproved|not[ _]approved|abgelehnt|verweigert|refusée?|rejetée?"
-    r"|rechazad[oa]|denegad[oa]|recusad[oa]|negad[oa]|rejeitad[oa]|respint[oa]|rifiutat[oa]|odrzucon[oy]|geweigerd"
-    r"|afgewezen|拒否|却下|拒绝|驳回"
-)
-_GRANTED = re.compile(
-    r"(?:is|was|ist|est|es)?_?(?:approved|accepted|authori[sz]ed|granted|allowed|permitted|valid|eligible|compliant"
-    r"|genehmigt|freigegeben|erlaubt|zulässig|akzeptiert|gültig|approuvée?|autorisée?|acceptée?|permise?|valide"
-    r"|aprobad[oa]|autorizad[oa]|aceptad[oa]|permitid[oa]|válid[oa]|valid[oa]|aprovad[oa]|aceit[oa]|approvat[oa]|autorizzat[oa]"
-    r"|accettat[oa]|consentit[oa]|zatwierdzon[oey]|dozwolon[oey]|goedgekeurd|toegestaan|承認(?:済み?)?|許可|批准|允许|通过)",
-    re.IGNORECASE,
 )
 _WAITING = frozenset(
     {"pending", "queued", "waiting", "processing", "in_progress", "in progress", "in-progress", "progressing"}
@@ -39,7 +28,7 @@ def told_states(call: ToolCall) -> Iterator[str]:
 def told_refusals(call: ToolCall) -> Iterator[str]:
     """Keys under which an answer says that something was not granted, or not done."""
     said = ((key, item) for record in _records(call) for key, item in record.items())
-    yield from (key for key, item in said if item is False and _GRANTED.fullmatch(key))
+    yield from (key for key, item in said if item is False and GRANTED.fullmatch(key))
     not_done = says_not_done(call)
     yield from () if not_done is None else (not_done,)
 
@@ -83,7 +72,7 @@ def _records(call: ToolCall) -> list[JsonObject]:
 
 
 def is_refusal(state: str) -> bool:
-    return _REFUSED.fullmatch(state) is not None
+    return REFUSED.fullmatch(state) is not None
 
 
 def is_waiting(state: str) -> bool:
