@@ -24,6 +24,7 @@ from sessions_app.core.fork.order import Order
 from sessions_app.core.payload import JsonValue, compact_json
 from sessions_app.core.registrations import IGNORES_STATE
 from sessions_app.core.run import (
+    ATTEMPT,
     ModelCall,
     Run,
     ToolCall,
@@ -62,6 +63,16 @@ class Parent:
     def decision_on(self, index: int) -> JsonValue:
         """What was decided on the call of this step, when the run was continued or while it went on."""
         return decision_on(self.row, index)
+
+    def is_attempt(self, index: int) -> bool:
+        """Whether this step failed and was made again outside of the loop, which was told of the last one alone."""
+        step = self.row.steps[index - 1]
+        if self.kinds[index] == "tool":
+            return ATTEMPT in load_step(self.row, index).extra
+        requests = [each for each in self.row.steps if each.index in self.main and each.kind == "model"]
+        again = next((each for each in requests if each.index > index), None)
+        has_failed = step.has_error and step.result_key is None and step.input_node is not None
+        return has_failed and again is not None and again.input_node == step.input_node
 
     @cached_property
     def _skeleton(self) -> Run:
@@ -193,8 +204,15 @@ def _check_kind(parent: Parent, change: _Stepped, field: str, kind: str) -> None
         raise ForkError(f"{words}; change that one.", field=f"{field}.step")
 
 
+def _check_attempt(parent: Parent, change: _Stepped, field: str) -> None:
+    if parent.is_attempt(change.step):
+        words = f"Step {change.step} failed and was made again, and a fork plays the last attempt only"
+        raise ForkError(f"{words}; change that one.", field=f"{field}.step")
+
+
 def _check_tool_result(parent: Parent, change: NewToolResult, at_step: int, field: str) -> None:
     _check_kind(parent, change, field, "tool")
+    _check_attempt(parent, change, field)
     call = load_step(parent.row, change.step).call
     if isinstance(call, ToolCall) and is_held_back(call, _asking(parent, change.step)):
         words = f"The call of step {change.step} still waits for somebody, and no tool was asked"
@@ -223,6 +241,7 @@ def _check_decision(parent: Parent, change: NewDecision, at_step: int, field: st
 
 def _check_model_answer(parent: Parent, change: NewModelAnswer, at_step: int, field: str) -> None:
     _check_kind(parent, change, field, "model")
+    _check_attempt(parent, change, field)
 
 
 def _check_message(parent: Parent, change: NewMessage, at_step: int, field: str) -> None:

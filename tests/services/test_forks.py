@@ -13,6 +13,7 @@ from sessions_app.services.forks import request_fork
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.replays import request_replay
 from tests.agents.talking import example
+from tests.agents.test_recording_replay import repeated_request
 from tests.builders import all_stored_bytes, make_project
 from tests.recorder.playing import recorded
 from tests.recorder.scenarios import approval_first, approval_second
@@ -367,3 +368,23 @@ def test_the_answer_of_a_call_that_waits_for_a_decision_cannot_be_changed():
     assert refused(waiting, make_order(at_step=1, changes=changes)) == ("changes[0].step", words)
     changes[0]["step"] = 1
     assert request_fork(run=decided, order=make_order(at_step=1, changes=changes)).state == "queued"
+
+
+def test_an_attempt_that_was_made_again_cannot_be_changed():
+    """A fork plays the last one only. Control: that one."""
+    record = repeated_request()
+    tried = {**record["steps"][1], "call_id": None, "attempt_at": record["steps"][1]["call_id"]}
+    project = make_project()
+    of_model = ingest_document(project, json.dumps(record).encode()).run
+    of_tool = ingest_document(
+        project,
+        json.dumps({**record, "run_id": "tried", "steps": [record["steps"][0], tried, *record["steps"][2:]]}).encode(),
+    ).run
+    said = {"kind": "model_answer", "step": 3, "value": {"text": "Sorry."}}
+    gave = {"kind": "tool_result", "step": 2, "value": "Nothing."}
+    words = "failed and was made again, and a fork plays the last attempt only; change that one."
+
+    assert refused(of_model, make_order(at_step=1, changes=[said])) == ("changes[0].step", f"Step 3 {words}")
+    assert refused(of_tool, make_order(at_step=1, changes=[gave])) == ("changes[0].step", f"Step 2 {words}")
+    for change in (said | {"step": 4}, gave):
+        assert request_fork(run=of_model, order=make_order(at_step=1, changes=[change])).state == "queued"
