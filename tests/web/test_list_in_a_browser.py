@@ -265,7 +265,7 @@ def test_facets_stand_beside_the_list_where_they_fit_and_columns_without_room_sa
     page.set_viewport_size({"width": 1280, "height": 800})
     arrive(page, live_server.url + LIST)
 
-    facets, first = page.locator(".facets-sheet"), page.locator("td.c-state").first.bounding_box()
+    facets, first = page.locator("#facets"), page.locator("td.c-state").first.bounding_box()
     expect(facets.get_by_text("desk")).to_be_visible()
     box = facets.bounding_box()
     assert box is not None
