@@ -245,8 +245,9 @@ def _goes_on_after_words(run: Run) -> Iterator[Reason]:
 
 
 def _goes_on_unseen(run: Run) -> Iterator[Reason]:
-    """Why an answer was not taken for the output, the next request alone says."""
-    for (step, call), (after, later) in pairwise(main_models(run)):
+    """Why an answer was not taken for the output, the next request alone says. A record that others wrote may tell its
+    answers otherwise than they came."""
+    for (step, call), (after, later) in pairwise(main_models(run) if is_of_recorder(run) else []):
         if later.history is None and may_be_taken(run, call):
             told = f"The answer of {step_name(step)} may have been the last"
             message = f"{told}; why the run continued is not known, because {step_name(after)} has no recorded request."
