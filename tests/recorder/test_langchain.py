@@ -959,20 +959,21 @@ def test_the_prompt_of_a_later_turn_is_the_input():
     assert [reason.code for reason in judged.reasons] == ["input_contradicts"]
 
 
-def _reviewed(decision: dict[str, Any]) -> Run:
-    """The run of a call that somebody decided on."""
+def _reviewed(*decisions: dict[str, Any]) -> Run:
+    """The run of calls that somebody decided on, beside one of which nobody was asked."""
     from langchain.agents.middleware import HumanInTheLoopMiddleware
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.types import Command
 
     def decided(url: str) -> None:
         middleware = [HumanInTheLoopMiddleware(interrupt_on={"find_order": True})]
-        agent = graphs.shop(url, (graphs.find_order,), checkpointer=InMemorySaver(), middleware=middleware)
+        agent = graphs.shop(url, checkpointer=InMemorySaver(), middleware=middleware)
         thread = {"configurable": {"thread_id": "t_6"}}
         agent.invoke(graphs.asked(ASKED), thread)
-        agent.invoke(Command(resume={"decisions": [decision]}), thread)
+        agent.invoke(Command(resume={"decisions": decisions}), thread)
 
-    return recorded(ASKS, says(ANSWER), work=decided)[1]
+    orders = [("find_order", {"order_id": f"ORD-552{number}"}) for number, _ in enumerate(decisions)]
+    return recorded(asks(*orders, ("find_customer", {"name": "Ana"})), says(ANSWER), work=decided)[1]
 
 
 def _edit(order_id: str) -> dict[str, Any]:
@@ -1000,6 +1001,33 @@ def test_what_somebody_decided_is_what_became_of_the_call(decided: dict[str, Any
     record = json.loads(encode_native(run))
     assert assert_promise_kept(encode_native(run)).verdict == "replayable"
     record["input"]["resume"]["decisions"] = [said]
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["call_contradicted"]
+
+
+RESPOND = {"type": "respond", "message": "It is late."}
+
+
+@pytest.mark.parametrize(
+    ("decided", "said"),
+    [
+        ([REJECT, APPROVE], [APPROVE, REJECT]),
+        ([_edit("ORD-1"), REJECT], [REJECT, _edit("ORD-1")]),
+        ([REJECT, _edit("ORD-1")], [APPROVE, _edit("ORD-1")]),
+        ([REJECT, _edit("ORD-1")], [REJECT, _edit("ORD-1"), APPROVE, APPROVE]),
+        ([RESPOND, APPROVE], [APPROVE, RESPOND]),
+        ([RESPOND, APPROVE], [REJECT | {"message": None}, APPROVE]),
+        ([_edit("ORD-1"), _edit("ORD-2")], [_edit("ORD-2"), _edit("ORD-1")]),
+        ([_edit("ORD-1"), REJECT, REJECT], [_edit("ORD-1"), REJECT]),
+    ],
+)
+def test_decisions_are_those_on_each_call_in_turn(decided: list[dict[str, Any]], said: list[dict[str, Any]]):
+    run = _reviewed(*decided)
+    record = json.loads(encode_native(run))
+    assert assert_promise_kept(encode_native(run)).verdict == "replayable"
+    record["input"]["resume"]["decisions"] = said
 
     judged = assert_promise_kept(json.dumps(record).encode())
 

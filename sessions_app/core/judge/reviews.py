@@ -2,15 +2,24 @@
 
 A graph is resumed with the decisions of LangChain's `HumanInTheLoopMiddleware` (`{"type": "approve"}`,
 `{"type": "edit", "edited_action": …}`, `{"type": "reject", "message": …}`), one for each call that it put before
-somebody. Other calls of the same answer have none, so decisions are not paired with calls.
+somebody, in the order in which they were asked for. Other calls of the same answer have none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.judge.reading import as_object, first_requests, main_models, object_of, objects_in, step_name
+from sessions_app.core.judge.reading import (
+    as_object,
+    first_requests,
+    main_models,
+    object_of,
+    objects_in,
+    seen_messages,
+    step_name,
+)
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.ran_with import APPROVED
@@ -22,7 +31,12 @@ def review_gaps(run: Run) -> Iterator[Reason]:
     decisions = _decisions(run)
     if not decisions or not main_models(run):
         return
-    found = (_decided_oddly(decisions), _approved_otherwise(run, decisions), _rejected_otherwise(run, decisions))
+    found = (
+        _decided_oddly(decisions),
+        _approved_otherwise(run, decisions),
+        _rejected_otherwise(run, decisions),
+        _decided_on_others(run, decisions),
+    )
     message = next(filter(None, found), None)
     if message is not None:
         yield reason_at(run, "call_contradicted", message, run.steps[0])
@@ -65,8 +79,7 @@ def _approved_otherwise(run: Run, decisions: list[JsonObject]) -> str | None:
     named = {step.extra.get("approved_tool", call.tool_name) for step, call in _resumed(run)}
     if any(action.get("name", each) not in named for action in actions for each in named):
         return "The input has a tool run in a call's place that none of the calls ran."
-    approvals = sum(each.get("type") in ("approve", "edit") for each in decisions)
-    return "The input approves more calls than were made." if approvals > len(given) else None
+    return None
 
 
 def _given(step: Step, call: ToolCall) -> JsonValue:
@@ -83,3 +96,68 @@ def _rejected_otherwise(run: Run, decisions: list[JsonObject]) -> str | None:
     words = [each.get("message") for each in decisions if each.get("type") == "reject"]
     unsaid = (each for each in words if isinstance(each, str) and not any(each in text for text in told))
     return None if next(unsaid, None) is None else "The input rejects a call in words that the model was not told."
+
+
+def _decided_on_others(run: Run, decisions: list[JsonObject]) -> str | None:
+    """Nothing says which calls were put before somebody, but that those came of their decisions in order, and that the
+    others ran as they were. A sub-agent that waited has calls of its own."""
+    calls = _reviewed(run)
+    words = [each["message"] for each in decisions if isinstance(each.get("message"), str)]
+    reached = {0}
+    for call in calls or ():
+        decided = {at + 1 for at in reached if at < len(decisions) and _came_of(decisions[at], call, words)}
+        reached = decided | reached if call.ran_as_it_was(words) else decided
+    if calls is None or len(decisions) in reached:
+        return None
+    return "The input decides otherwise, in another order or on more calls than those that were waiting were decided."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Reviewed:
+    """A call of the answer at which the graph waited."""
+
+    name: JsonValue
+    step: Step | None
+    given: JsonValue
+    """None where it has no step."""
+    told: str | None
+    """What the model was told of it, as far as the record says."""
+
+    def ran_as_it_was(self, words: list[str]) -> bool:
+        is_edited = self.step is not None and not self.step.extra.keys().isdisjoint((APPROVED, "approved_tool"))
+        return not is_edited and (self.told is None or (_REJECTED not in self.told and self.told not in words))
+
+
+_REJECTED = "User rejected the tool call"
+
+
+def _came_of(decision: JsonObject, call: _Reviewed, words: list[str]) -> bool:
+    match decision["type"]:
+        case "approve":
+            return call.ran_as_it_was(words)
+        case "edit":
+            action = as_object(decision.get("edited_action"))
+            is_same_tool = action.get("name", call.name) == call.name
+            return call.step is not None and is_same_tool and same_json(action.get("args"), call.given)
+    return call.told is None or str(decision.get("message") or _REJECTED) in call.told
+
+
+def _reviewed(run: Run) -> list[_Reviewed] | None:
+    steps = {call.call_id: (step, call) for step, call in _resumed(run)}
+    answers = [seen for seen in seen_messages(run) if seen.step == 0 and seen.message.get("kind") == "response"]
+    if not answers or {step.index for step, _ in steps.values()} & {step.parent for step in run.steps}:
+        return None
+    returns = [part for seen in first_requests(run) for part in seen.parts_of("tool-return")]
+    told = {part.get("tool_call_id"): part.get("content") for part in returns}
+    return [_review(part, steps.get(part.get("tool_call_id")), told) for part in answers[-1].parts_of("tool-call")]
+
+
+def _review(part: JsonObject, made: tuple[Step, ToolCall] | None, told: dict[JsonValue, JsonValue]) -> _Reviewed:
+    words = told.get(part.get("tool_call_id"))
+    said = words if isinstance(words, str) else None
+    if made is None:
+        return _Reviewed(name=part.get("tool_name"), step=None, given=None, told=said)
+    step, call = made
+    result = call.result.as_text() if call.result is not None else said
+    name = step.extra.get("approved_tool", call.tool_name)
+    return _Reviewed(name=name, step=step, given=_given(step, call), told=result)
