@@ -51,6 +51,8 @@ def reason_of(spans: list[Span], part: str = "requests") -> str:
     return replayed_of(spans)[1].facts["proof"][part]["reason"] or ""
 
 
+TWO_WAYS = "are given in two ways"
+NO_CALL = "has a message that no call has"
 STRANDS, LATEST = "strands/order_lookup", "strands-latest-semconv/order_lookup"
 CYCLE, AGENT = "execute_event_loop_cycle", "invoke_agent"
 
@@ -126,3 +128,77 @@ def test_what_an_agents_span_tells_otherwise_is_named_where_the_last_request_was
     assert CONVERSATION not in reason_of(whole)
     assert "was not recorded" in reason_of(whole)
     assert CONVERSATION in reason_of(changed(whole, name, was, becomes))
+
+
+BY_TWO, GRAPH = "vercel-ai-openinference/parallel_tools", "langgraph-openinference-anthropic"
+SUPPORT, SALES = "support agent", "sales agent"
+AGENT_OF_TWO, PROMPT = "ai.generateText kettle", "llm.input_messages.0.message.content"
+ORDER, OTHER = '"input": {"order_id": "A-1001', '"input": {"order_id": "A-1002'
+WHO, WHO_ELSE = '"input": {"customer": "Ana', '"input": {"customer": "Eva'
+
+
+@pytest.mark.parametrize(
+    ("session", "name", "attribute", "was", "becomes", "words"),
+    [
+        (BY_TWO, AGENT_OF_TWO, PROMPT, SUPPORT, SALES, CONVERSATION),
+        (BY_TWO, AGENT_OF_TWO, "input.value", SUPPORT, SALES, CONVERSATION),
+        (BY_TWO, "ai.generateText.doGenerate", "output.value", "all four", "all five", TWO_WAYS),
+        ("litellm-openinference/parallel_tools", "", "output.value", "all four", "all five", TWO_WAYS),
+        (f"{GRAPH}/order_lookup", "Chat", "output.value", '"text": "Good', '"text": "Bad', TWO_WAYS),
+        (f"{GRAPH}/parallel_tools", "Chat", "output.value", '"text": "Let me', '"text": "Let us', TWO_WAYS),
+        (f"{GRAPH}/order_lookup", "support_agent", "output.value", ORDER, OTHER, NO_CALL),
+        (f"{GRAPH}/order_lookup", "model", "output.value", WHO, WHO_ELSE, NO_CALL),
+    ],
+)
+def test_an_attribute_that_tells_otherwise_what_another_one_tells_is_named(
+    session: str, name: str, attribute: str, was: str, becomes: str, words: str
+) -> None:
+    whole = capture(session)
+    found = (at for at, span in enumerate(whole) if span.name.startswith(name))
+    at = next(at for at in found if was in str(whole[at].attributes.get(attribute)))
+    other = put(whole[at].attributes[attribute], was, becomes)
+    spans = [*whole[:at], replace(whole[at], attributes={**whole[at].attributes, attribute: other}), *whole[at + 1 :]]
+
+    assert words not in reason_of(whole)
+    assert words in reason_of(spans)
+
+
+def test_an_output_that_goes_on_behind_its_quotes_is_another_one() -> None:
+    whole = capture("openai-sdk-mlflow-otlp/order_lookup")
+    at = next(at for at, span in enumerate(whole) if span.attributes.get("mlflow.spanType") == '"AGENT"')
+    said = str(whole[at].attributes["mlflow.spanOutputs"])
+
+    for becomes, is_another in ((said, False), (f"{said} and more", True)):
+        spans = [*whole[:at], replace(whole[at], attributes={**whole[at].attributes, "mlflow.spanOutputs": becomes})]
+        assert ("gives a different output" in reason_of([*spans, *whole[at + 1 :]], "outcome")) is is_another
+
+
+def test_an_agents_answer_that_lists_the_calls_of_its_run_without_their_results_is_held_against_these() -> None:
+    """The Vercel AI SDK lists them so where a tool failed."""
+    whole = capture("vercel-ai-v7/order_lookup")
+    at = next(at for at, span in enumerate(whole) if span.parent_id is None)
+    (message,) = json.loads(str(whole[at].attributes["gen_ai.output.messages"]))
+    calls = [part for part in message["parts"] if part["type"] != "tool_call_response"]
+    assert {"text", "tool_call"} == {part["type"] for part in calls}
+
+    for becomes, is_another in (("A-1001", False), ("A-1002", True)):
+        said = json.dumps([{**message, "parts": put(calls, "A-1001", becomes) if is_another else calls}])
+        other = replace(whole[at], attributes={**whole[at].attributes, "gen_ai.output.messages": said})
+        assert (CONVERSATION in reason_of([*whole[:at], other, *whole[at + 1 :]])) is is_another
+
+
+def test_the_chunks_of_a_stream_are_held_against_its_answer() -> None:
+    whole = capture("openai-sdk-mlflow-otlp/order_lookup")
+    chats = [at for at, span in enumerate(whole) if span.attributes.get("mlflow.spanType") == '"CHAT_MODEL"']
+    at = max(chats, key=lambda at: whole[at].start_ns or 0)
+    words = json.loads(str(whole[at].attributes["mlflow.spanOutputs"]))["choices"][0]["message"]["content"]
+
+    for said, is_another in ((words, False), (f"{words} zq", True)):
+        pieces = said[:9], said[9:]
+        chunks = [{"object": "chat.completion.chunk", "choices": [{"delta": {"content": each}}]} for each in pieces]
+        events = tuple(
+            SpanEvent(name=f"mlflow.chunk.item.{n}", attributes={"mlflow.chunk.value": json.dumps(chunk)})
+            for n, chunk in enumerate(chunks)
+        )
+        spans = [*whole[:at], replace(whole[at], events=events), *whole[at + 1 :]]
+        assert (TWO_WAYS in reason_of(spans)) is is_another

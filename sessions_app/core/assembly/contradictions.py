@@ -111,7 +111,9 @@ def _is_printed_in(text: str, said: str) -> bool:
 
 
 def _is_whole_at(place: int, text: str, said: str) -> bool:
-    return said.startswith(text, place) and _PRINTED_END.match(said, place + len(text)) is not None
+    """Behind a text that begins with its quote nothing comes any more."""
+    end = _PRINTED_END.match(said, place + len(text)) if said.startswith(text, place) else None
+    return end is not None and (place > 1 or said[0] not in "\"'" or not said[end.end() :].strip())
 
 
 def _is_cut_at(place: int, text: str, cut: str) -> bool:

@@ -240,7 +240,8 @@ def states_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
     names = {part.call_id: part.tool_name for part in _parts_of_answers(calls) if isinstance(part, CallPart)}
     for node, state in states:
         is_of_other_calls = bool(ids) and not {*ids_in(state)} - {None} <= ids
-        if is_of_other_calls or not known.issuperset(said_in(state)) or _names_another_tool(state, names):
+        is_otherwise = _names_another_tool(state, names) or any(each.are_calls_told_otherwise for each in state)
+        if is_of_other_calls or is_otherwise or not known.issuperset(said_in(state)):
             yield node
 
 

@@ -40,6 +40,7 @@ def _fill(reading: Reading, other: Reading) -> None:
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
     if kind in ("agent", "chain"):
         reading.is_conversation_told_otherwise |= is_conversation_told_otherwise(reading, other)
+        reading.is_conversation_told_otherwise |= are_instructions_told_otherwise(reading, other)
         reading.is_input_told_otherwise |= is_value_told_otherwise(reading.input, other.input)
         reading.is_output_told_otherwise |= is_value_told_otherwise(reading.output, other.output)
     if reading.tool_name is not None:

@@ -103,8 +103,17 @@ def _are_repeated_otherwise(asked: Sequence[ToolDefinition], repeated: Sequence[
 def _plain(reading: Reading) -> Reading:
     asked = _words(reading.input, "user") if reading.messages is None else None
     answered = None if _tells_no_other_answer(reading) else _words(reading.output, "assistant")
+    if answered is not None and reading.answer is not None:
+        answered = replace(answered, parts=_with_words(reading.answer.parts, answered.parts))
     messages = None if asked is None else (asked,)
     return Reading(convention=reading.convention, messages=messages, answer=answered)
+
+
+def _with_words(parts: Sequence[Part], words: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts of an answer with other words in place of its own, which may stand beside calls of tools."""
+    if sum(isinstance(part, TextPart) for part in parts) != 1:
+        return words
+    return tuple(each for part in parts for each in (words if isinstance(part, TextPart) else (part,)))
 
 
 def _tells_no_other_answer(reading: Reading) -> bool:

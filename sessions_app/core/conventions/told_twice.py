@@ -144,7 +144,7 @@ def are_instructions_told_otherwise(reading: Reading, other: Reading) -> bool:
 
 def _system_prompt(reading: Reading) -> list[str]:
     """In words: protocols put line breaks between its texts, or none."""
-    texts = dict.fromkeys(((reading.instructions or "").strip(), *_system_of(reading.messages)))
+    texts = dict.fromkeys(((reading.instructions or "").strip(), *_system_of(reading.messages or reading.initial)))
     return " ".join(texts).split()
 
 

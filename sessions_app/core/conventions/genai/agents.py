@@ -11,7 +11,7 @@ from sessions_app.core.conventions.genai.said import Said, details_of
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages import messages_in_state
-from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart
 from sessions_app.core.spans.span import Span
 
 _Messages = tuple[ChatMessage, ...]
@@ -32,7 +32,7 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None, span: Span) -
     if reading.kind == "agent":
         reading.has_varying_instructions = said.raw("pydantic_ai.variable_instructions") is True
         reading.conversation = _all_messages(said) or _together(asked, answer)
-        reading.summary = answer if _sums_up(answer) else None
+        reading.summary = answer if _tells_of(answer, CallPart, ResultPart) else None
         reading.initial = asked
         _add_states(reading, messages_in_state(begun), messages_in_state(ended))
     else:
@@ -106,7 +106,11 @@ def _together(asked: _Messages | None, answer: ChatMessage | None) -> _Messages 
 
 
 def _sums_up(answer: ChatMessage | None) -> bool:
-    return answer is not None and any(isinstance(part, ResultPart) for part in answer.parts)
+    return _tells_of(answer, ResultPart)
+
+
+def _tells_of(answer: ChatMessage | None, *kinds: type[Part]) -> bool:
+    return answer is not None and any(isinstance(part, kinds) for part in answer.parts)
 
 
 def _all_parts(given: Iterable[ChatMessage], answer: ChatMessage | None) -> ChatMessage | None:

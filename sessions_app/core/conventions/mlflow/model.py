@@ -117,6 +117,9 @@ def _response(said: Read, span: Span) -> ProviderResponse | None:
     streamed = response_of(chunks) if chunks and not span.dropped else None
     if whole is None or streamed is None:
         return whole or streamed
+    words = whole.answer.words(), streamed.answer.words()
+    if all(isinstance(chunk, dict) for chunk in chunks) and all(words) and words[0] != words[1]:
+        whole = replace(whole, is_told_otherwise=True)
     if any(isinstance(part, CallPart) for part in whole.answer.parts):
         return whole
     calls = tuple(part for part in streamed.answer.parts if isinstance(part, CallPart))

@@ -13,13 +13,14 @@ from sessions_app.core.conventions.openinference.model import definition_of, mod
 from sessions_app.core.conventions.openinference.search import embedding_fields, retrieval_fields
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier, attribute_identifier, identifier
 from sessions_app.core.conventions.steering import is_steering
-from sessions_app.core.conventions.told_twice import is_another_conversation
+from sessions_app.core.conventions.told_twice import is_another_conversation, is_repeated_otherwise
 from sessions_app.core.conventions.wrapped_tools import call_ids, unwrapped_answer, unwrapped_arguments
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text, error_of
 from sessions_app.core.spans.provider_messages import messages_in_state
+from sessions_app.core.spans.provider_messages.requests import instructions_of
 from sessions_app.core.spans.reading import Reading, ReadingKind, ToolDefinition
 from sessions_app.core.spans.span import Span
 
@@ -167,8 +168,14 @@ def _conversation(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     return {
         "initial": begun or said,
         "conversation": told or ended,
-        "is_conversation_told_otherwise": is_another_conversation(begun, said),
+        "is_conversation_told_otherwise": (
+            is_another_conversation(begun, said) or is_repeated_otherwise(_system_in(whole.input), said, None)
+        ),
     }
+
+
+def _system_in(value: JsonValue) -> str | None:
+    return instructions_of(value.get("system")) if isinstance(value, dict) else None
 
 
 def _names(read: Read, kind: ReadingKind, span: Span) -> dict[str, Any]:

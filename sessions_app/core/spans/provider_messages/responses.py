@@ -11,7 +11,7 @@ from sessions_app.core.spans.provider_messages.messages import langchain_fields,
 from sessions_app.core.spans.provider_messages.parts import call_of
 from sessions_app.core.spans.provider_messages.streams import is_told_otherwise, merged
 from sessions_app.core.spans.provider_messages.usage import usage_of
-from sessions_app.core.spans.reading import ChatMessage
+from sessions_app.core.spans.reading import ChatMessage, TextPart
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +26,7 @@ class ProviderResponse:
     """With those that came from a cache."""
     output_tokens: int | None = None
     is_told_otherwise: bool = False
-    """Whether a stream holds it twice, and not alike."""
+    """Whether a stream, or what LangChain made of it, holds it twice, and not alike."""
 
 
 def response_of(value: JsonValue) -> ProviderResponse | None:
@@ -108,7 +108,14 @@ def _of_generations(said: JsonObject) -> ProviderResponse | None:
     found = _of_message(message)
     if found is None:
         return None
-    return _filled(found, _response(found.answer, entry(said, "llm_output"), entry(generation, "generation_info")))
+    whole = _filled(found, _response(found.answer, entry(said, "llm_output"), entry(generation, "generation_info")))
+    return replace(whole, is_told_otherwise=_are_other_words(text(generation, "text"), found.answer))
+
+
+def _are_other_words(words: str | None, answer: ChatMessage) -> bool:
+    """Those beside a message, which older versions take from its first part alone."""
+    texts = [part.text for part in answer.parts if isinstance(part, TextPart)]
+    return bool(words and texts) and words not in ("".join(texts), texts[0])
 
 
 def _plain_text(generation: JsonObject) -> JsonObject:
