@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from sessions_app.core.assembly.contradictions import is_reworded
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.judge.verdict import judge
+from sessions_app.core.replay.told_twice import results_told_otherwise
 from sessions_app.core.spans.span import Span, SpanEvent
 from tests.traces.captures import CHOICE, Capture
 from tests.traces.test_told_otherwise import replayed_of
@@ -202,3 +204,57 @@ def test_the_chunks_of_a_stream_are_held_against_its_answer() -> None:
         )
         spans = [*whole[:at], replace(whole[at], events=events), *whole[at + 1 :]]
         assert (TWO_WAYS in reason_of(spans)) is is_another
+
+
+LLAMA, FUNCTION = "llama-index-openinference/order_lookup", "FunctionTool"
+VERCEL, CALL = "vercel-ai-v6/tool_exception", "ai.generateText.do"
+STREAM = "google-adk-litellm/stream"
+OUTPUT = '"raw_output":"{\\"order_id\\": \\"A-1001'
+INPUT = '"kwargs":{"order_id":"A-1001'
+
+
+@pytest.mark.parametrize(
+    ("session", "name", "was", "becomes", "part", "words"),
+    [
+        (LLAMA, FUNCTION, OUTPUT, OUTPUT.replace("1001", "1002"), "requests", "gives the result in two ways"),
+        (LLAMA, FUNCTION, INPUT, INPUT.replace("1001", "1002"), "tool_arguments", "gives its arguments in two ways"),
+        (LLAMA, FUNCTION, '"tool_name":"get_', '"tool_name":"set_', "tool_arguments", "names the tool set_shipping"),
+        (VERCEL, CALL, "503 Service", "504 Service", "requests", "gives the result as an error in other words"),
+        (VERCEL, CALL, "cancelling sub_91", "cancelling sub_91, done", "requests", "as an error in other words"),
+        (STREAM, "generate_content", '"content":"Order A-1"', '"content":"Order B-1"', "requests", TWO_WAYS),
+    ],
+)
+def test_what_a_span_of_a_tool_or_a_stream_tells_twice_and_otherwise_is_named(
+    session: str, name: str, was: str, becomes: str, part: str, words: str
+) -> None:
+    whole = capture(session)
+
+    assert words not in reason_of(whole, part)
+    assert words in reason_of(changed(whole, name, was, becomes), part)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_another"),
+    [
+        ("Error: rate limit of shop 7 was hit", False),
+        ("Error: rate limit of shop 7 was hit. Please fix your mistakes.", False),
+        ("rate limit of shop 7", False),
+        ("The payments service is away.", False),
+        ("rate limit of shop 8 was hit", True),
+    ],
+)
+def test_an_error_may_be_told_with_words_around_it_or_in_others(said: str, is_another: bool) -> None:
+    assert is_reworded("rate limit of shop 7 was hit", said, is_last=False) is is_another
+
+
+def test_an_order_of_results_does_not_hide_a_result_that_is_told_twice() -> None:
+    whole = capture(LLAMA)
+    at = next(at for at, span in enumerate(whole) if OUTPUT in str(span.attributes.get("output.value")))
+    run = assemble(changed(whole, whole[at].name, OUTPUT, OUTPUT.replace("1001", "1002")), is_closed=True)
+    model = next(step for step in run.steps if step.index > 1 and "gpt" in step.name)
+    odd = replace(model, extra={**model.extra, "tool_results": "are in another order"})
+    steps = tuple(odd if step is model else step for step in run.steps)
+
+    said = results_told_otherwise(replace(run, steps=steps)) or ""
+
+    assert "are in another order; the span of" in said

@@ -97,6 +97,17 @@ def is_another_text(text: str, said: JsonValue) -> bool:
     return not (is_value or any(_is_told_in(text, leaf) for leaf in leaves(parsed(said))))
 
 
+def is_reworded(error: str, said: JsonValue, *, is_last: bool) -> bool:
+    """Whether a text has most words of an error and is not what somebody made of it, who puts words around it (in front
+    of it where it `is_last`) or takes other ones."""
+    if not isinstance(said, str) or not error.strip() or "\n" in error.strip():
+        return False
+    words, known = (set(re.findall(r"\w+", text.casefold())) for text in (error, said))
+    spelled = _spellings(_before_cut(error) or error.strip())
+    is_made_of = any(said.strip().endswith(each) if is_last else each in said for each in spelled)
+    return not (is_made_of or said.strip() in error) and 2 * len(words & known) >= len(words | known)
+
+
 def _is_told_in(text: str, said: str) -> bool:
     """As it is, cut, or inside of something that was printed."""
     return text == said or _is_cut_of(said, text) or _is_printed_in(text, said)
@@ -104,10 +115,15 @@ def _is_told_in(text: str, said: str) -> bool:
 
 def _is_printed_in(text: str, said: str) -> bool:
     """Behind a quote or an equals sign, as in `Answer(text='…')`: words around it make it another text."""
-    spelled = {text, repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    spelled = _spellings(text)
     cut = _before_cut(said.rstrip("\"')]}> \n")) or ""
     places = [mark.end() for mark in _MARK.finditer(said)]
     return any(_is_whole_at(at, each, said) or _is_cut_at(at, each, cut) for at in places for each in spelled)
+
+
+def _spellings(text: str) -> set[str]:
+    """As it is, and inside of quotes."""
+    return {text, repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
 
 
 def _is_whole_at(place: int, text: str, said: str) -> bool:

@@ -9,6 +9,7 @@ from itertools import chain
 from sessions_app.core.assembly.contradictions import (
     are_other_arguments,
     is_another_name,
+    is_reworded,
     told_otherwise,
 )
 from sessions_app.core.assembly.conversation import Conversations, Converted
@@ -485,12 +486,20 @@ def odd_roles(converted: Converted | None) -> JsonObject:
     return {fact: role for fact, role in said.items() if role is not None}
 
 
+_VERCEL = "vercel-ai-sdk"
+"""It tells the model of an error in the words of that error, and of nothing behind them."""
+
+
 def _result_told(told: Told | None) -> JsonObject:
     if told is not None and told.reading.is_result_told_otherwise:
         return {"result_told": "in two ways"}
-    if told is None or told.asked is None or not (told.asked.has_result and told.reading.has_result):
+    if told is None or told.asked is None or not told.asked.has_result:
         return {}
     given, said = told.asked.result, told.reading
+    if not said.has_result:
+        error = said.error.message if said.error is not None else None
+        is_other = is_reworded(error or "", given, is_last=said.framework == _VERCEL)
+        return {"result_told": "as an error in other words"} if is_other else {}
     is_quoted = said.is_result_quoted and (is_number(given) or isinstance(given, dict | list))
     found = "as a text" if is_quoted else told_otherwise(given, said.result)
     return {} if found is None else {"result_told": found}

@@ -17,6 +17,10 @@ class Unwrapped:
     call_id: str | None = None
     tool_name: str | None = None
     is_error: bool = False
+    arguments: JsonValue = None
+    """With which the call was made, where an answer says so."""
+    is_told_otherwise: bool = False
+    """Whether it is told twice, and not alike."""
 
 
 def call_ids(*told: str | None) -> tuple[str | None, str | None]:
@@ -54,7 +58,19 @@ def unwrapped_answer(value: JsonValue) -> Unwrapped:
             is_error=message.get("status") == "error",
         )
     text = _text_of_blocks(value)
-    return Unwrapped(value=value if text is None else text, is_error=text is not None and value.get("is_error") is True)
+    return Unwrapped(value=value) if text is None else _of_llama_index(value, text)
+
+
+def _of_llama_index(output: JsonObject, text: str) -> Unwrapped:
+    """What a function returned stands beside its text; of anything else than a text it is a print."""
+    returned = output.get("raw_output")
+    return Unwrapped(
+        value=text,
+        tool_name=as_text(output.get("tool_name")),
+        is_error=output.get("is_error") is True,
+        arguments=unwrapped_arguments(output.get("raw_input")).value,
+        is_told_otherwise=isinstance(returned, str) and returned != text,
+    )
 
 
 def _tool_message(value: JsonObject) -> JsonObject | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
@@ -40,17 +40,13 @@ def _instructions(history: History) -> JsonValue:
 
 
 def results_told_otherwise(run: Run) -> str | None:
-    """The first request that told of the results of tools otherwise than the calls before it, or a tool's span than
-    the request."""
-    for step, _ in main_models(run):
-        results = step.extra.get("tool_results")
-        if isinstance(results, str):
-            return f"the results of tools in the request of {step_name(step)} {results}"
-    for step, _ in run.tool_calls:
-        result = step.extra.get("result_told")
-        if isinstance(result, str):
-            return f"the span of {step_name(step)} gives the result {result}"
-    return None
+    """The first request that told of the results of tools otherwise than the calls before it, and the first tool whose
+    span did so otherwise than the request."""
+    requests = ((step, step.extra.get("tool_results")) for step, _ in main_models(run))
+    of_request = (f"the results of tools in the request of {step_name(step)} {said}" for step, said in requests if said)
+    spans = ((step, step.extra.get("result_told")) for step, _ in run.tool_calls)
+    of_span = (f"the span of {step_name(step)} gives the result {said}" for step, said in spans if said)
+    return "; ".join([*islice(of_request, 1), *islice(of_span, 1)]) or None
 
 
 def messages_told_otherwise(run: Run) -> str | None:

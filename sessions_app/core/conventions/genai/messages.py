@@ -107,7 +107,20 @@ def _whole(items: list[JsonValue]) -> list[JsonValue]:
     if not pieces or not rest:
         return items
     begun, ended = _text(pieces), _text(rest)
-    return rest if begun in ("", ended) else [_message(begun + ended), *map(_without_text, rest)]
+    is_whole = begun in ("", ended) or _has_most_of(ended, pieces)
+    return rest if is_whole else [_message(begun + ended), *map(_without_text, rest)]
+
+
+def is_streamed_otherwise(value: JsonValue) -> bool:
+    """Whether the finished message is the whole answer, and not the one that its pieces make."""
+    items = _items(value)
+    pieces, ended = list(filter(_is_piece, items)), _text([item for item in items if not _is_piece(item)])
+    return _text(pieces) not in ("", ended) and _has_most_of(ended, pieces)
+
+
+def _has_most_of(text: str, pieces: list[JsonValue]) -> bool:
+    words = [said for piece in pieces if (said := _text([piece]))]
+    return 2 * len(text) > len("".join(words)) and 2 * sum(said in text for said in words) > len(words)
 
 
 def _is_piece(item: JsonValue) -> bool:

@@ -18,6 +18,7 @@ from sessions_app.core.conventions.genai.messages import (
     first_of,
     input_of,
     instructions_of,
+    is_streamed_otherwise,
 )
 from sessions_app.core.conventions.genai.retrieval import RESULT, add_retrieval
 from sessions_app.core.conventions.genai.said import Said, details_of, said_by
@@ -138,6 +139,7 @@ def _hold_against_records(reading: Reading, said: Said, told: Told, span: Span) 
     ]
     if requests.choice_count(said) in (None, 1):
         reading.are_messages_told_otherwise = any(are_messages_told_otherwise(reading, each) for each in records)
+        reading.are_messages_told_otherwise |= is_streamed_otherwise(said.peek("gen_ai.output.messages"))
     for record in records:
         reading.are_messages_told_otherwise |= _has_other_instructions(reading, record)
         reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, record.settings)

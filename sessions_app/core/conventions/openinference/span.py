@@ -13,7 +13,11 @@ from sessions_app.core.conventions.openinference.model import definition_of, mod
 from sessions_app.core.conventions.openinference.search import embedding_fields, retrieval_fields
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier, attribute_identifier, identifier
 from sessions_app.core.conventions.steering import is_steering
-from sessions_app.core.conventions.told_twice import is_another_conversation, is_repeated_otherwise
+from sessions_app.core.conventions.told_twice import (
+    is_another_conversation,
+    is_repeated_otherwise,
+    is_value_told_otherwise,
+)
 from sessions_app.core.conventions.wrapped_tools import call_ids, unwrapped_answer, unwrapped_arguments
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -152,8 +156,10 @@ def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
         "other_call_id": other,
         "arguments": arguments.value,
         "has_arguments": whole.has_input,
+        "are_arguments_told_otherwise": is_value_told_otherwise(arguments.value, answer.arguments),
         "result": answer.value,
         "has_result": whole.has_output,
+        "is_result_told_otherwise": answer.is_told_otherwise,
         "error": error_of(span) or said,
     }
 
