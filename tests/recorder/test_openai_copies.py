@@ -119,6 +119,47 @@ def test_items_that_hold_a_call_twice_or_not_at_all_are_named(change: Change):
     assert [(reason.message, reason.step) for reason in judged.reasons] == [(COUNTED[change], 4)]
 
 
+def _several() -> Record:
+    """Items: a text, two calls, their answers, a call, its answer, the final message."""
+
+    @function_tool
+    async def status(of: int) -> str:
+        return f"shipped {of}"
+
+    calls = [playing.calls("status", f'{{"of": {number}}}', f"c{number}") for number in (1, 2, 3)]
+    answers = [playing.says("I will look."), *calls[:2]], [calls[2]], [playing.says("Done.")]
+    return playing.one_record(lambda: playing.run(playing.agent(*answers, tools=[status])))
+
+
+def _text_twice(record: Record) -> None:
+    content = record["items"][7]["raw"]["content"]
+    content.append(content[0])
+
+
+DISORDERED: dict[str, tuple[Change, int]] = {
+    "reversed": (lambda record: record["items"].reverse(), 1),
+    "the text behind its calls": (lambda record: record["items"].insert(2, record["items"].pop(0)), 2),
+    "calls swapped": (lambda record: record["items"].insert(1, record["items"].pop(2)), 2),
+    "answers swapped": (lambda record: record["items"].insert(3, record["items"].pop(4)), 4),
+    "an answer before its call": (lambda record: record["items"].insert(5, record["items"].pop(6)), 6),
+    "a message twice": (lambda record: record["items"].append(record["items"][7]), 8),
+    "a text twice": (_text_twice, 7),
+}
+
+
+@pytest.mark.parametrize("change", DISORDERED)
+def test_items_in_another_order_than_the_messages_or_twice_are_named(change: str):
+    record = _several()
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
+    change_items, at = DISORDERED[change]
+
+    change_items(record)
+
+    told = [(each.code, each.message) for each in assert_promise_kept(bytes_of(record)).reasons]
+    message = f"The run's items[{at}] stands elsewhere than in its messages, or once more."
+    assert told == [("items_contradicted", message)]
+
+
 def _continued() -> Record:
     """The run of a call that somebody approved: 1 the tool, 2 model."""
 
@@ -134,6 +175,15 @@ def _continued() -> Record:
         await playing.run(made, state)
 
     return playing.recorded(decided)[-1]
+
+
+def test_items_of_a_run_that_goes_on_have_the_order_of_both_runs():
+    record = _continued()
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
+
+    record["items"].reverse()
+
+    assert [each.code for each in assert_promise_kept(bytes_of(record)).reasons] == ["items_contradicted"]
 
 
 @pytest.mark.parametrize("change", [_other_text, _other_output, _no_answer, lambda record: record["items"].clear()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain, dropwhile, islice
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import nodes
@@ -31,7 +31,7 @@ from sessions_app.core.run import Run, ToolCall
 def copy_gaps(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and is_openai_agents(run):
         yield from islice(chain(_other_input(run), _other_detail(run)), 1)
-        yield from islice(chain(_other_items(run), _other_number(run)), 1)
+        yield from islice(chain(_other_items(run), _other_number(run), _other_order(run)), 1)
 
 
 # --- items -------------------------------------------------------------------------------------
@@ -88,9 +88,9 @@ def _other_items(run: Run) -> Iterator[Reason]:
 def _other_number(run: Run) -> Iterator[Reason]:
     items = run.extra.get("items")
     is_of_recorder = isinstance(items, list) and all("raw" in as_object(item) for item in items)
-    if isinstance(items, list) and is_of_recorder and run.status == "ok":
+    if isinstance(items, list) and is_of_recorder:
         yield from _held_again(run, items)
-        yield from _not_held(run, items)
+        yield from _not_held(run, items) if run.status == "ok" else ()
 
 
 def _held_again(run: Run, items: list[JsonValue]) -> Iterator[Reason]:
@@ -125,6 +125,39 @@ def _not_held(run: Run, items: list[JsonValue]) -> Iterator[Reason]:
         parts = seen_message(asked.response, step=0).parts_of("text") if asked.response else []
         if parts and parts[-1].get("content") == value_of(run.output) and parts[-1].get("content") not in said:
             yield reason_at_end(run, "items_contradicted", f"The run's items lack the answer of {step_name(step)}.")
+
+
+def _other_order(run: Run) -> Iterator[Reason]:
+    """What the run said stands in its items and in its messages in one order, and each of it once."""
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, part in enumerate(_said_in(run)):
+        for key in _keys(*_told_by_part(part), _id_of(part, "tool_call_id", "id")):
+            places[key].append(place)
+    reached = -1
+    for position, item in enumerate(map(as_object, objects_in(run.extra.get("items")))):
+        raw = as_object(item.get("raw"))
+        for key in _keys(*_told_by_item(raw), _id_of(raw, "call_id", "approval_request_id", "id")):
+            if key not in places or item.get("type") == "tool_approval_item":
+                continue
+            later = next((place for place in places[key] if place > reached), None)
+            if later is None:
+                message = f"The run's items[{position}] stands elsewhere than in its messages, or once more."
+                yield reason_at_end(run, "items_contradicted", message)
+                return
+            reached = later
+
+
+def _said_in(run: Run) -> list[JsonObject]:
+    """Parts of messages in their order; a run that goes on has items of the runs before it too."""
+    messages = seen_messages(run)
+    own = messages if run.deferred is not None else list(dropwhile(lambda seen: not seen.is_answer, messages))
+    return [part for seen in own for part in seen.parts]
+
+
+def _keys(what: str, said: JsonValue, call_id: str) -> list[tuple[str, str]]:
+    if what in _OF_CALLS:
+        return [(what, call_id)]
+    return [(what, word) for word in words_of(said)] if what == "assistant" else []
 
 
 _OF_CALLS = {"call": "arguments", "answer": "answer"}
