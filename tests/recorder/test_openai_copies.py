@@ -505,6 +505,59 @@ def test_another_last_agent_than_the_one_of_the_last_answer_is_named():
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("agent_contradicted", 4)]
 
 
+def _handed_over() -> Record:
+    """Steps: 1 model, 2 the handoff, 3 model of the other agent, 4 its tool, 5 model."""
+
+    @function_tool
+    async def status() -> str:
+        return "shipped"
+
+    other = playing.agent([playing.calls("status", "{}", "c2")], [playing.says("Done.")], name="Other", tools=[status])
+    made = playing.agent([playing.calls("transfer_to_other", "{}", "c1")], name="Desk", handoffs=[other])
+    return playing.one_record(lambda: playing.run(made))
+
+
+NAMED: dict[str, tuple[Change, str]] = {
+    "the run": (
+        lambda record: record["agent"].update(name="Nobody"),
+        "The run names Nobody as its agent; step 1 (scripted-1) is of Desk.",
+    ),
+    "the first answer": (
+        lambda record: record["steps"][0].update(agent="Nobody"),
+        "The run names Desk as its agent; step 1 (scripted-1) is of Nobody.",
+    ),
+    "the handoff": (
+        lambda record: record["steps"][1]["handoff"].update({"from": "Nobody"}),
+        "The handoff of step 2 (transfer_to_other) names Nobody as its agent; step 2 (transfer_to_other) is of Desk.",
+    ),
+    "a call": (
+        lambda record: record["steps"][3].update(agent="Nobody"),
+        "Step 4 (status) names Nobody as its agent; step 3 (scripted-1) is of Other.",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", NAMED)
+def test_an_agent_has_one_name_in_the_run_its_steps_and_its_handoffs(place: str):
+    record = _handed_over()
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
+    change, message = NAMED[place]
+
+    change(record)
+
+    told = [(each.code, each.message) for each in assert_promise_kept(bytes_of(record)).reasons]
+    assert told == [("agent_contradicted", message)]
+
+
+def test_a_call_that_somebody_approved_is_of_the_agent_that_goes_on():
+    record = _continued()
+    record["steps"][0]["agent"] = "Nobody"
+
+    told = [each.code for each in assert_promise_kept(bytes_of(record)).reasons]
+
+    assert told == ["agent_contradicted"]
+
+
 def test_answers_to_calls_of_several_kinds_are_told_in_the_order_of_the_sdk():
     record = _of_all_kinds()
 

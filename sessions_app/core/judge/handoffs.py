@@ -1,11 +1,13 @@
-"""Which agent of the OpenAI Agents SDK made a step: it changes by a handoff and by nothing else."""
+"""Which agent of the OpenAI Agents SDK made a step: it changes by a handoff and by nothing else, and is named in many
+places."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sessions_app.core.judge.reading import object_of, step_name
+from sessions_app.core.judge.reading import as_object, object_of, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
+from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps
 
 
@@ -37,6 +39,32 @@ def last_agent_gap(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and isinstance(said, str) and any(agents) and said not in known:
         message = f"The run says that it ended with {said}; the agent of its last answer was {agents[0]}."
         yield reason_at_end(run, "agent_contradicted", message)
+
+
+def agent_name_gap(run: Run) -> Iterator[Reason]:
+    """Agents are named once more by the run, by steps of calls and by handoffs."""
+    for place, said, step in _named_again(run):
+        own = step.extra.get("agent")
+        if isinstance(said, str) and isinstance(own, str) and said != own:
+            message = f"{place} names {said} as its agent; {step_name(step)} is of {own}."
+            yield reason_at_end(run, "agent_contradicted", message)
+            return
+
+
+def _named_again(run: Run) -> Iterator[tuple[str, JsonValue, Step]]:
+    """Places, the agent that each names, and a step of this agent. Of a run that goes on the agent may have changed
+    before."""
+    steps = main_steps(run)
+    at, first = next(((at, step) for at, step in enumerate(steps) if isinstance(step.call, ModelCall)), (0, None))
+    if first is not None and run.deferred is None:
+        yield "The run", run.agent.name, first
+    if first is not None and not any(map(_hands_over, steps[:at])):
+        yield from ((f"S{step_name(step)[1:]}", step.extra.get("agent"), first) for step in steps[:at])
+    for step in run.steps:
+        asker = None if step.parent is None else run.steps[step.parent - 1]
+        if asker is not None and isinstance(asker.call, ModelCall):
+            yield f"S{step_name(step)[1:]}", step.extra.get("agent"), asker
+        yield f"The handoff of {step_name(step)}", as_object(step.extra.get("handoff")).get("from"), step
 
 
 def _hands_over(step: Step) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise, takewhile
 
 from sessions_app.core.history import History, nodes
-from sessions_app.core.judge.handoffs import agent_gaps, last_agent_gap
+from sessions_app.core.judge.handoffs import agent_gaps, agent_name_gap, last_agent_gap
 from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled
 from sessions_app.core.judge.reading import (
     first_requests,
@@ -337,6 +337,7 @@ def _says(part: JsonObject) -> bool:
 _CHECKS = (
     agent_gaps,
     last_agent_gap,
+    agent_name_gap,
     _begins_with_nothing,
     _other_input,
     _other_prompt,
