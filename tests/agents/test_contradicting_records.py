@@ -140,6 +140,25 @@ def test_a_decision_on_a_call_that_nobody_waits_for_is_judged(prior: list[Any]):
     )
 
 
+def _lost(record: Record) -> None:
+    """The answer to the call beside it."""
+    record["prior"].pop()
+
+
+def _said_more(record: Record) -> None:
+    record["prior"].append({"kind": "response", "parts": [{"part_kind": "text", "content": "Well."}]})
+
+
+@pytest.mark.parametrize("change", [_lost, _said_more, lambda record: record["prior"].reverse()])
+def test_a_run_is_resumed_with_results_for_all_calls_that_its_history_leaves_open(change: Callable[[Record], None]):
+    record = json.loads(recorded(denial_beside_another_call())[-1])
+    assert reproduces(record)
+
+    change(record)
+
+    assert judged(record) == ("call_contradicted", None)
+
+
 @pytest.mark.parametrize("name", ["description", "parameters_json_schema"])
 def test_a_definition_that_the_parameters_tell_in_part_and_the_tools_in_full_is_not_called_proven(name: str):
     record: Record = json.loads(last_record(Scenario(one_tool), "run"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.last_calls import asked_last, waiting
@@ -45,7 +45,7 @@ from sessions_app.core.run import (
 
 def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _unreadable_input(run)
-    yield from _decided_elsewhere(run)
+    yield from islice(chain(_decided_elsewhere(run), _resumed_elsewhere(run)), 1)
     yield from _prompts(run)
     yield from _saved_input(run)
     yield from _pasts(run)
@@ -79,6 +79,19 @@ def _decided_elsewhere(run: Run) -> Iterator[Reason]:
     other = next((call_id for call_id in run.decided if call_id not in asked), None)
     if other is not None:
         message = f"The run says that it was resumed with the call {other[:60]}; no message before it asks for that."
+        yield reason_at(run, "call_contradicted", message, run.steps[0])
+
+
+def _resumed_elsewhere(run: Run) -> Iterator[Reason]:
+    """Pydantic AI takes results for all calls that the last answer leaves open, and for no others."""
+    if not is_of_recorder(run) or not run.decided or run.prior is None or not run.steps:
+        return
+    newest_first = [seen_message(node.message, step=0) for node in nodes(run.prior)]
+    behind = list(takewhile(lambda each: each.message.get("kind") != "response", newest_first))
+    answered = {part.get("tool_call_id") for each in behind for part in each.parts_of("tool-return", "retry-prompt")}
+    asked = [part for each in newest_first[len(behind) :][:1] for part in each.parts_of("tool-call")]
+    if {part.get("tool_call_id") for part in asked} - answered != run.decided.keys():
+        message = "The run was resumed with results for other calls than those that the messages before it leave open."
         yield reason_at(run, "call_contradicted", message, run.steps[0])
 
 
