@@ -654,18 +654,45 @@ def test_what_a_guardrail_decided_is_the_same_in_its_row_and_its_step(change: st
     assert said in [each.message for each in judge(parse_native(bytes_of(record))).reasons]
 
 
-FACTS = {"model_name": "answered_model", "provider_name": "provider", "finish_reason": "finish_reason"}
+FACTS: dict[str, Change] = {
+    "model_name": lambda step: step.update(answered_model="another"),
+    "provider_name": lambda step: step.update(provider="another"),
+    "finish_reason": lambda step: step.update(finish_reason="another"),
+    "input_tokens": lambda step: step.update(input_tokens=999),
+    "output_tokens": lambda step: step.update(output_tokens=999),
+}
 
 
 @pytest.mark.parametrize("fact", FACTS)
 def test_facts_that_a_step_takes_out_of_an_answer_are_those_of_the_answer(fact: str):
     record = _looked_up("fine")
     step = record["steps"][0]
-    for name, own in FACTS.items():
-        step[own] = step["response"][name] = "stop"
+    step |= {"answered_model": "m", "provider": "p", "finish_reason": "stop", "input_tokens": 7, "output_tokens": 8}
+    step["response"] |= {"model_name": "m", "provider_name": "p", "finish_reason": "stop"}
+    step["response"]["usage"] |= {"input_tokens": 7, "output_tokens": 8}
     assert assert_promise_kept(bytes_of(record)).reasons == ()
 
-    step[FACTS[fact]] = "another"
+    FACTS[fact](step)
 
     told = [(each.code, each.message) for each in assert_promise_kept(bytes_of(record)).reasons]
     assert told == [("facts_contradicted", f"The {fact} in the answer of step 1 (scripted-1) is not that of the step.")]
+
+
+def test_an_answer_ended_as_its_provider_said():
+    record = _looked_up("fine")
+    record["steps"][0]["response"] |= {"finish_reason": "stop", "provider_details": {"finish_reason": "completed"}}
+    assert assert_promise_kept(bytes_of(record)).reasons == ()
+
+    record["steps"][0]["response"]["provider_details"]["finish_reason"] = "length"
+
+    told = [(each.code, each.message) for each in assert_promise_kept(bytes_of(record)).reasons]
+    assert told == [("facts_contradicted", "The answer of step 1 (scripted-1) gives two reasons why it ended.")]
+
+
+def test_a_later_request_was_made_to_the_model_that_its_step_is_named_for():
+    record = _looked_up("fine")
+
+    record["steps"][2]["model"] = "another"
+
+    told = [(each.code, each.message) for each in assert_promise_kept(bytes_of(record)).reasons]
+    assert told == [("facts_contradicted", "Step 3 (scripted-1) says that another was asked.")]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from sessions_app.core.judge.reading import is_of_recorder, main_models, object_of, seen_messages, step_name
+from sessions_app.core.finish_reasons import ended_otherwise
+from sessions_app.core.judge.reading import as_object, is_of_recorder, main_models, object_of, seen_messages, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Chunk, Retrieval, Run, Step
@@ -18,6 +19,7 @@ from sessions_app.core.run import Chunk, Retrieval, Run, Step
 def gaps_beside_messages(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and "recorder" in run.extra:
         yield from islice(_other_facts(run), 1)
+        yield from islice(_other_names(run), 1)
     if is_of_recorder(run):
         yield from islice(_fields_of_files(run), 1)
         yield from islice(_other_chunks(run), 1)
@@ -27,14 +29,32 @@ def gaps_beside_messages(run: Run) -> Iterator[Reason]:
 
 
 def _other_facts(run: Run) -> Iterator[Reason]:
-    """The recorder takes them out of the answer. Of counts of tokens no replay says anything."""
+    """The recorder takes them out of the answer. What a provider said of its end may stand there once more."""
     for step, call in run.model_calls:
         answer = object_of(call.response)
-        own = {"model_name": call.answered_model, "provider_name": call.provider, "finish_reason": call.finish_reason}
-        pairs = ((name, said, answer.get(name)) for name, said in own.items())
+        usage, details = (as_object(answer.get(name)) for name in ("usage", "provider_details"))
+        pairs: list[tuple[str, JsonValue, JsonValue]] = [
+            ("model_name", call.answered_model, answer.get("model_name")),
+            ("provider_name", call.provider, answer.get("provider_name")),
+            ("finish_reason", call.finish_reason, answer.get("finish_reason")),
+            ("input_tokens", call.input_tokens, usage.get("input_tokens")),
+            ("output_tokens", call.output_tokens, usage.get("output_tokens")),
+        ]
         other = next((name for name, *both in pairs if None not in both and both[0] != both[1]), None)
         if other is not None:
             message = f"The {other} in the answer of {step_name(step)} is not that of the step."
+            yield reason_at_end(run, "facts_contradicted", message)
+        if ended_otherwise(answer.get("finish_reason"), details.get("finish_reason")):
+            message = f"The answer of {step_name(step)} gives two reasons why it ended."
+            yield reason_at_end(run, "facts_contradicted", message)
+
+
+def _other_names(run: Run) -> Iterator[Reason]:
+    """The recorders of frameworks name the step of a model for the model that was asked; a fork may ask another."""
+    is_of_framework = run.agent.framework is not None and run.origin == "recorded"
+    for step, call in run.model_calls if is_of_framework else ():
+        if None not in (step.name, call.model) and step.name != call.model:
+            message = f"S{step_name(step)[1:]} says that {call.model} was asked."
             yield reason_at_end(run, "facts_contradicted", message)
 
 
