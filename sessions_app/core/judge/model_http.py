@@ -6,6 +6,7 @@ over the wire hold another request or answer, nobody knows which of the two was 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -13,6 +14,7 @@ from itertools import islice
 from sessions_app.core.assembly.other_http import REDACTED, told_otherwise
 from sessions_app.core.finish_reasons import ended_otherwise
 from sessions_app.core.judge.last_calls import calls_in
+from sessions_app.core.judge.model_http_attempts import ANSWERED, attempted_otherwise, earlier_exchanges, told_twice
 from sessions_app.core.judge.model_http_offers import is_same_call
 from sessions_app.core.judge.model_http_requests import asked_otherwise
 from sessions_app.core.judge.reading import main_models, seen_message, step_name
@@ -22,9 +24,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.replay.raw_answers import raw_response
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, Run, Step
-from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer
-
-_ANSWERED = range(200, 300)
+from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer, wire_request
 
 
 def model_http_gaps(run: Run) -> Iterator[Reason]:
@@ -40,10 +40,12 @@ def redacted_otherwise(run: Run) -> str | None:
 
 
 def _contradicted_by_http(run: Run) -> Iterator[Reason]:
-    read_again = told_otherwise(run)
+    read_again, earlier = told_otherwise(run), earlier_exchanges(run)
     for step, call in main_models(run):
         is_same = step.index in read_again and read_again[step.index] is None
         said = _said_otherwise(step, call, _TOLD.get(read_again.get(step.index) or ""), is_same=is_same)
+        if said is None and step.http is not None:
+            said = attempted_otherwise(call, earlier.get(step.index, ()), step.http)
         if said is not None:
             message = f"The recorded HTTP of {step_name(step)} {said}."
             yield reason_at(run, "http_contradicted", message, step)
@@ -52,17 +54,33 @@ def _contradicted_by_http(run: Run) -> Iterator[Reason]:
 def _said_otherwise(step: Step, call: ModelCall, told: str | None, *, is_same: bool) -> str | None:
     """`told` is what was found by reading the exchange again, where that could be done."""
     http = step.http
-    if http is None or call.response is None:
+    if http is None:
         return told
-    if step.error is None and http.status is not None and http.status not in _ANSWERED:
+    # What was read from the body and is the same needs no comparison by lines.
+    asked = told_twice(http) or (None if is_same else asked_otherwise(call, http))
+    if call.response is None:
+        return asked or _failed_otherwise(step, http) or told
+    if step.error is None and http.status is not None and http.status not in ANSWERED:
         return f"has the status {http.status}, and the step an answer"
     if step.error is None and is_whole(http) and failure_in(http):
         return "says that the request failed, and the step has an answer"
     wire, given = _whole_answer(http), _as_given(step, call)
     answered = wire and (_other_words(given, wire) or _other_calls(given, wire) or _other_end(given, wire))
-    # What was read from the body and is the same needs no comparison by lines.
-    asked = None if is_same else asked_otherwise(call, http)
     return asked or answered or told
+
+
+def _failed_otherwise(step: Step, http: HttpExchange) -> str | None:
+    """Of a step whose error names the status that the provider answered with. Others may have failed over an answer."""
+    named = _STATUS.match((step.error and step.error.message) or "")
+    if named is None or http.request_body is None or wire_request(http.request_body) is None:
+        return None
+    if http.status is not None and http.status != int(named[1]):
+        return f"has the status {http.status}, the error of the step {named[1]}"
+    return "holds an answer, and the step failed" if _whole_answer(http) and not failure_in(http) else None
+
+
+_STATUS = re.compile(r"(?:status_code: |Error code: )(\d{3})\b")
+"""As Pydantic AI, and the clients of OpenAI and Anthropic, begin the message of such an error."""
 
 
 _TOLD = {

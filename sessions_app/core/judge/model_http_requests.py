@@ -107,8 +107,12 @@ def _said_otherwise(messages: list[SeenMessage], wire: WireRequest) -> bool:
     return any(line not in said for line in _lines(wire.answers) if not _THOUGHT.fullmatch(line))
 
 
+def is_sent_whole(http: HttpExchange) -> bool:
+    return http.request_body is not None and not any(http.extra.get(name) for name in _NOT_WHOLE)
+
+
 def _whole_request(http: HttpExchange) -> WireRequest | None:
-    if http.request_body is None or any(http.extra.get(name) for name in _NOT_WHOLE):
+    if http.request_body is None or not is_sent_whole(http):
         return None
     wire = wire_request(http.request_body)
     if wire is None or wire.is_continued or any(map(PLACEHOLDER.search, [*wire.prompts, *wire.others])):
