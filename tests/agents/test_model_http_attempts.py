@@ -213,3 +213,19 @@ def test_a_key_that_stands_twice_with_one_value_is_no_contradiction(server: Prov
     http["response_body"] = http["response_body"].replace('"model"', '"note": "n", "note": "n", "model"', 1)
 
     assert reasons_of(record) == []
+
+
+def test_arguments_that_give_a_key_two_values_are_those_of_another_call(server: Provider):
+    record = record_of(server, chat(server), ADDS, says("Done."))
+    http = asked(record)[0]["http"]
+
+    http["response_body"] = http["response_body"].replace('\\"x\\"', '\\"x\\": 2, \\"x\\"', 1)
+
+    assert reasons_of(record) == [("http_contradicted", 1)]
+
+
+def test_arguments_that_a_model_gave_with_a_key_twice_are_no_contradiction(server: Provider):
+    record = record_of(server, chat(server), calls(("add", '{"x": 2, "x": 1}', "c1")), says("Done."))
+
+    assert 'x\\": 2' in asked(record)[0]["http"]["response_body"]
+    assert reasons_of(record) == []

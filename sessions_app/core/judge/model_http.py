@@ -20,11 +20,18 @@ from sessions_app.core.judge.model_http_requests import asked_otherwise
 from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.model_names import could_be_same_model
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.replay.raw_answers import raw_response
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, Run, Step
-from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer, wire_request
+from sessions_app.core.spans.provider_messages.wire import (
+    WireAnswer,
+    failure_in,
+    is_whole,
+    key_told_twice,
+    wire_answer,
+    wire_request,
+)
 
 
 def model_http_gaps(run: Run) -> Iterator[Reason]:
@@ -121,9 +128,14 @@ def _other_calls(call: ModelCall, wire: WireAnswer) -> str | None:
     if len(asked) != len(wire.calls):
         return f"asks for {len(wire.calls)} calls, the answer of the step for {len(asked)}"
     for part, sent in zip(asked, wire.calls, strict=True):
-        if not is_same_call(part, sent):
+        if not is_same_call(part, sent) or _has_more(sent.arguments, part.get("args")):
             return f"asks for another call than that of {part.get('tool_name')} in the answer of the step"
     return None
+
+
+def _has_more(sent: JsonValue, said: JsonValue) -> bool:
+    """Whether one of two texts gives a key two values; where a library keeps an object, it keeps one of them."""
+    return isinstance(sent, str) and isinstance(said, str) and sent != said and any(map(key_told_twice, (sent, said)))
 
 
 def _other_end(call: ModelCall, wire: WireAnswer) -> str | None:

@@ -18,7 +18,7 @@ from sessions_app.core.judge.reading import as_object
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import HttpExchange, ModelCall, Run
-from sessions_app.core.spans.provider_messages.wire import body_value, key_told_twice
+from sessions_app.core.spans.provider_messages.wire import body_value, key_told_twice, said_in
 
 ANSWERED = range(200, 300)
 _COUNT = "x-stainless-retry-count"
@@ -48,7 +48,7 @@ def attempted_otherwise(call: ModelCall, earlier: Sequence[HttpExchange], last: 
 
 def told_twice(http: HttpExchange) -> str | None:
     """A body that says two things under one key."""
-    found = key_told_twice(http.request_body) or key_told_twice(http.response_body)
+    found = key_told_twice(said_in(http.request_body)) or key_told_twice(said_in(http.response_body))
     return None if found is None else f"holds the key {found!r} twice in one object, with two values"
 
 

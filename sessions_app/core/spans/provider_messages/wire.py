@@ -109,9 +109,8 @@ def said_in(body: Payload | None) -> JsonValue:
     return value if events is None else [*events]
 
 
-def key_told_twice(body: Payload | None) -> str | None:
-    """A key to which an object in the body gives two values; readers keep one of them."""
-    said = said_in(body)
+def key_told_twice(said: JsonValue) -> str | None:
+    """A key to which an object in a text, or in the events of a stream, gives two values; readers keep one of them."""
     found: list[str] = []
     for text in said if isinstance(said, list) else [said]:
         with suppress(ValueError, RecursionError):
