@@ -88,6 +88,7 @@ class ObservedComparison:
     def compare(self) -> None:
         if self.states is not None:
             self.divergence = self.states.at_start()
+        self._compare_input()
         for pair in self.pairs.steps:
             self._compare(pair)
             self._compare_state(pair)
@@ -95,6 +96,13 @@ class ObservedComparison:
             self.sources[pair.observed.index] = self._source(pair)
         self._compare_output(None)
         self._compare_end()
+
+    def _compare_input(self) -> None:
+        """Of recordings of other makers the input may be told in another shape."""
+        recorded, observed = self.pairs.recorded, self.pairs.observed
+        if recorded.source_format == "native" and recorded.input is not None and observed.input is not None:
+            then, now = recorded.input.parsed, observed.input.parsed
+            self._diverged(1, first_mismatch(then, now, raw=then, path="input", tally=Tally()))
 
     def _compare(self, pair: Pair) -> None:
         if not self.is_same or is_paused(pair) or pair.observed.index in self._cut_off:

@@ -47,6 +47,7 @@ class _Produced:
             origin="replay",
             parent=ParentLink(run_id=recorded.run_id),
             source_format="native",
+            input=self._input(),
             status="cut_off" if is_cut_short else observed.status,
             output=None if is_cut_short else self._output(),
             error=None if is_cut_short else observed.error,
@@ -64,6 +65,11 @@ class _Produced:
             final=self._projection.pair(recorded.final, observed.final),
             extra=({TOLD: True} if is_told(observed) else {}) | guardrail_fields(observed),
         )
+
+    def _input(self) -> Payload | None:
+        recorded, observed = self._pairs.recorded, self._pairs.observed
+        is_told = recorded.source_format == "native" and recorded.input is not None and observed.input is not None
+        return spelled_as(recorded.input, observed.input) if is_told else recorded.input
 
     def _output(self) -> Payload | None:
         """None where a function makes it that did not run: what it made in the recording was given."""

@@ -1,19 +1,20 @@
 """A replay that was observed by the recorder, on a person's own machine or in the sealed process: what was observed
 there beside what was recorded.
 
-A run is what comes from there, and of what it says about itself nothing is taken over but which hooks did not run:
-verdict, first difference, proof and the source of each step come from comparing the two runs here.
+A run is what comes from there, and of what it says about itself nothing is taken over but what makes it prove less:
+verdict, first difference, proof and the source of each step come from judging and comparing the two runs here.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reasons import Reason
-from sessions_app.core.judge.verdict import Verdict, judge_code
+from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.ran_with import is_told, said_of
 from sessions_app.core.replay.agreement import agreeing
@@ -23,6 +24,7 @@ from sessions_app.core.replay.isolation import OWN_MACHINE
 from sessions_app.core.replay.marks import without_new_marks
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest, Result
 from sessions_app.core.replay.observed_comparison import ObservedComparison
+from sessions_app.core.replay.observed_contradictions import first_contradiction
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, pair_steps
 from sessions_app.core.replay.observed_produce import observed_run
 from sessions_app.core.replay.observed_stops import is_stopped
@@ -45,7 +47,10 @@ def judge_observed(
     seen.compare()
     made = observed_run(pairs, seen, tools=tools, run_id=run_id)
     beside = _without_states(recorded) if seen.states is not None else recorded
-    result = agreeing(beside, _concluded(judged, pairs, seen, tools), made)
+    concluded = _concluded(judged.reasons, pairs, seen, tools)
+    if concluded.verdict == "reproduced" and (contradiction := first_contradiction(pairs, observed, tools)):
+        concluded = _concluded((contradiction,), pairs, seen, tools)
+    result = agreeing(beside, concluded, made)
     own_machine = {} if is_sealed else _own_machine(pairs, seen, tools)
     return replace(result, facts={**result.facts, **_facts(seen, made, tools), **own_machine}), made
 
@@ -71,7 +76,7 @@ def _without_states(run: Run) -> Run:
     return replace(run, initial_state=None, steps=tuple(replace(step, state=None) for step in run.steps))
 
 
-def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Result:
+def _concluded(limits: Sequence[Reason], pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Result:
     played = Played(
         plan=pairs.plan,
         limit=None,
@@ -84,7 +89,7 @@ def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: T
         has_taken_feedback=tools == "frozen" and _has_refused_text(pairs.plan),
         state=None if seen.states is None else seen.states.part(is_whole=seen.is_same and not pairs.unused),
     )
-    return conclude_code(played, judged.reasons, {}, doubtful=_doubtful(pairs))
+    return conclude_code(played, limits, {}, doubtful=_doubtful(pairs))
 
 
 def _doubtful(pairs: Pairs) -> Reason | None:
