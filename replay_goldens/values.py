@@ -9,6 +9,7 @@ from replay_goldens.trace import Json
 
 SEEN = 300
 """Characters of a value that are shown."""
+_INDEX = re.compile("0|[1-9][0-9]{0,15}")
 _DOTTED = re.compile(r"[^.\[\]]+|\[(\d+)\]")
 
 
@@ -45,7 +46,7 @@ def value_at(value: Json, path: str) -> Json:
 def _child(value: Json, segment: str) -> Json:
     if isinstance(value, dict) and segment in value:
         return value[segment]
-    if isinstance(value, list) and segment.isdecimal() and int(segment) < len(value):
+    if isinstance(value, list) and _INDEX.fullmatch(segment) and int(segment) < len(value):
         return value[int(segment)]
     raise NothingThere(f"there is no {segment!r} in {short(value)}")
 

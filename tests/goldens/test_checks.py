@@ -383,6 +383,14 @@ def test_what_is_no_check_is_refused_by_its_place(checks, field):
     assert refused.value.field == field
 
 
+@pytest.mark.parametrize("path", ["/0/id", "[0].id", "0.id"])
+@pytest.mark.parametrize("index", ["0", "00", "-0", "+0", "\u0660", "9" * 20])
+def test_an_index_is_written_in_one_way(path, index):
+    check = {"kind": "result", "tool": "find", "path": path.replace("0", index), "equals": "A-1"}
+
+    assert passed(check, trace()) is (index == "0")
+
+
 def test_what_an_error_ended_has_not_come_to_its_end():
     broken = trace(has_ended=False, has_failed=True, error="RuntimeError: down", output=None, output_text=None)
 

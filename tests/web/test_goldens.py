@@ -229,6 +229,33 @@ def test_what_is_wrong_is_said_and_nothing_is_kept(bob, bad, fields, words):
     assert not Golden.objects.exists()
 
 
+RECORDED = {
+    "one": "1",
+    "number": 1,
+    "broken": 1.0,
+    "large": 12345678901234567890,
+    "yes": "true",
+    "quoted": '"x"',
+    "none": None,
+    "word": "null",
+}
+WRITTEN = {"empty": "", "lines": "a\n\tb", "spaced": " a  b ", "object": '{"p": 1}', "plain": "Zoë", "no": False}
+
+
+@pytest.mark.parametrize("arguments", [RECORDED, WRITTEN])
+def test_what_is_ticked_unedited_keeps_the_recorded_json(bob, shop, arguments):
+    run = load_record(
+        shop, run_id="json", session_id="json", steps=[tool_step(tool_name="find", arguments=arguments, result="ok")]
+    )
+    sent = ticks(bob, run, *(f"find is called with {name}" for name in arguments))
+    shown = {name: typed.replace("\n", "") if isinstance(typed, str) else typed for name, typed in sent.items()}
+    post(bob, run, **shown)
+
+    golden = Golden.objects.get()
+    kept = {check["path"].removeprefix("/"): check["equals"] for check in golden.checks}
+    assert json.dumps(kept) == json.dumps(arguments)
+
+
 def test_a_value_that_is_none_is_named_at_its_row(bob, bad):
     page = post(bob, bad, **ticks(bob, bad, "calls of find, at most", n="many"))
 

@@ -31,6 +31,12 @@ class Proposal:
     """`n`, `equals`, `contains` …; None where there is nothing to write."""
     value: JsonValue = None
     """What stands in the input at first: what this run did, or nothing."""
+    is_null: bool = False
+    """Whether what this run did is a JSON null."""
+
+    @property
+    def has_value(self) -> bool:
+        return self.value is not None or self.is_null
 
 
 def proposals(run: Run, trace: Trace) -> list[Proposal]:
@@ -78,7 +84,7 @@ def _tells(proposal: Proposal, bad: Trace, good: Trace) -> bool:
 
 def holds(proposal: Proposal, trace: Trace) -> bool | None:
     """None where it cannot be judged, or a person has to write its value first."""
-    if proposal.member is not None and proposal.value is None:
+    if proposal.member is not None and not proposal.has_value:
         return None
     written = {proposal.member: proposal.value} if proposal.member else {}
     return all_passed(judge(read_checks([{**proposal.check, **written}]), trace))
@@ -110,7 +116,8 @@ def _of_calls(trace: Trace) -> Iterator[Proposal]:
         for name in names:
             check = {"kind": "arguments", "tool": tool, "path": f"/{escaped(name)}"}
             sent = last.arguments[name]
-            yield Proposal(words=f"{tool} is called with {name}", check=check, member="equals", value=sent)
+            words = f"{tool} is called with {name}"
+            yield Proposal(words=words, check=check, member="equals", value=sent, is_null=sent is None)
         said = None if last.result is None else as_text(last.result)
         yield _contains(f"an answer of {tool} contains", {"kind": "result", "tool": tool}, said)
 
@@ -155,20 +162,23 @@ def _at_end(trace: Trace, path: str) -> Iterator[Proposal]:
 
 def _of_state(trace: Trace, step: int | None, path: str, verb: str, member: str) -> Proposal:
     place = "at the end" if step is None else f"after step {step}"
+    found = _standing(trace, step, path)
     return Proposal(
         words=f"{path or 'the state'} {place} {verb}",
         check={"kind": "state", "step": step or "end", "path": path},
         member=member,
-        value=_standing(trace, step, path),
+        value=next(iter(found), None),
+        is_null=found == [None],
     )
 
 
-def _standing(trace: Trace, step: int | None, path: str) -> JsonValue:
+def _standing(trace: Trace, step: int | None, path: str) -> list[JsonValue]:
+    """Empty where there is no such place."""
     assert trace.state_after is not None
     try:
-        return value_at(trace.state_after(step), path)
+        return [value_at(trace.state_after(step), path)]
     except LookupError:
-        return None
+        return []
 
 
 def _people(trace: Trace) -> Iterator[Proposal]:

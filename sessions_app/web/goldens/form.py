@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,10 @@ MODES = (
 ON_DIFFERENCE = (("play_on", "continue with the recorded answer"), ("stop", "stop there"))
 SAMPLES = 5
 """So often a live model is asked, unless somebody says otherwise."""
-_NUMBERS = ("n", "usd", "more_than", "less_than")
+_READ = ("n", "usd", "more_than", "less_than", "equals")
+"""Members that are read as JSON where they are JSON."""
+_UNTYPABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Characters that an input of one line loses, such as a line break."""
 
 
 class GoldenForm(forms.Form):
@@ -110,14 +114,20 @@ def ticked(rows: list[Row]) -> Iterator[Row]:
 
 
 def _spelled(proposal: Proposal) -> str:
-    if proposal.member is None or proposal.value is None:
+    """So that `_value` reads it as it was recorded."""
+    member, value = proposal.member, proposal.value
+    if member is None or not proposal.has_value:
         return ""
-    return proposal.value if isinstance(proposal.value, str) else json.dumps(proposal.value, ensure_ascii=False)
+    is_read_otherwise = member in _READ and (_value(member, str(value)) != value or _UNTYPABLE.search(str(value)))
+    if isinstance(value, str) and not is_read_otherwise:
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if _UNTYPABLE.search(text) else text
 
 
 def _value(member: str, typed: str) -> JsonValue:
     """Numbers and JSON as what they spell; everything else is a text."""
-    if member not in (*_NUMBERS, "equals"):
+    if member not in _READ:
         return typed
     try:
         return json.loads(typed)
