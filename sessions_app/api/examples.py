@@ -101,6 +101,7 @@ CONNECTED_MODEL: JsonObject = {
     "key": "the key of your account",
     "requests_per_day": 200,
 }
+MODEL_CHANGES: JsonObject = {"model": "claude-opus-4-5", "requests_per_day": 500}
 ROTATION: JsonObject = {"overlap_hours": 48}
 QUARANTINE: JsonObject = {"reason": "The tool is being replaced this week."}
 BATCH: JsonObject = {"label": "commit 4f1c2d9"}

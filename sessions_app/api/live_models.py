@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from ninja import Router, Status
 from pydantic import Field, SecretStr
@@ -14,7 +18,15 @@ from sessions_app.api.errors import Refused, not_found
 from sessions_app.api.schemas import NO_NUL, Answer, OrderBody, shown
 from sessions_app.core.payload import JsonObject
 from sessions_app.models import ConnectedModel
-from sessions_app.services.connected_models import MOST_A_DAY, REQUESTS_PER_DAY, CannotConnect, Connection, connect
+from sessions_app.services.connected_models import (
+    MOST_A_DAY,
+    REQUESTS_PER_DAY,
+    CannotConnect,
+    Connection,
+    change,
+    connect,
+    connection_of,
+)
 from sessions_app.services.live_models import LiveModel, connected, live_models
 
 router = Router(tags=["projects"])
@@ -48,6 +60,17 @@ class ModelRequest(OrderBody):
     requests_per_day: int = Field(default=REQUESTS_PER_DAY, ge=1, le=MOST_A_DAY)
 
 
+class ModelChanges(OrderBody):
+    model_config = shown(examples.MODEL_CHANGES)
+
+    name: str | None = Field(default=None, max_length=60, pattern=NO_NUL)
+    provider: Literal["openai", "anthropic", "openai-compatible"] | None = None
+    base_url: str | None = Field(default=None, max_length=300, pattern=NO_NUL, description='"": the provider\'s own.')
+    model: str | None = Field(default=None, max_length=200, pattern=NO_NUL, description='"": the recorded model.')
+    key: SecretStr | None = Field(default=None, description="Required where requests go to another host than before.")
+    requests_per_day: int | None = Field(default=None, ge=1, le=MOST_A_DAY)
+
+
 @router.get("/models", auth=FullKeyHolder(), response={200: ModelList})
 def list_models(request: HttpRequest) -> JsonObject:
     """List the live models that replays in the project can call. The server's own comes first, then connected ones."""
@@ -57,21 +80,47 @@ def list_models(request: HttpRequest) -> JsonObject:
 @router.post("/models", auth=AdminKeyHolder(), response={201: ModelBody})
 def post_model(request: HttpRequest, wanted: ModelRequest) -> Status[JsonObject]:
     """Connect a live model. The server's settings must allow its host."""
-    said = wanted.model_dump() | {"key": wanted.key.get_secret_value()}
-    try:
-        row = connect(project_of(request), Connection(**said))
-    except CannotConnect as problem:
-        raise Refused(400, "bad_parameter", problem.message, problem.field) from None
+    with _refused():
+        row = connect(project_of(request), Connection(**_said(wanted)))
     return Status(201, _shape(connected(row)))
+
+
+@router.patch("/models/{int:model_id}", auth=AdminKeyHolder(), response={200: ModelBody})
+def patch_model(request: HttpRequest, model_id: int, wanted: ModelChanges) -> JsonObject:
+    """Change a live model. What you leave out stays as it is. Orders and goldens that use its old name will fail."""
+    row = _models(request, model_id).first()
+    if row is None:
+        raise not_found("model")
+    with _refused():
+        change(row, replace(connection_of(row), **_said(wanted)))
+    return _shape(connected(row))
 
 
 @router.delete("/models/{int:model_id}", auth=AdminKeyHolder(), response={204: None})
 def delete_model(request: HttpRequest, model_id: int) -> Status[None]:
     """Remove a live model and its key. Queued replays that need it will fail and say so."""
-    rows = ConnectedModel.objects.filter(project=project_of(request), pk=model_id)
-    if model_id >= 2**63 or not rows.delete()[0]:
+    if not _models(request, model_id).delete()[0]:
         raise not_found("model")
     return Status(204, None)
+
+
+def _models(request: HttpRequest, model_id: int) -> QuerySet[ConnectedModel]:
+    """The one of this id, if there is one."""
+    rows = ConnectedModel.objects.filter(project=project_of(request), pk=model_id)
+    return rows if model_id < 2**63 else rows.none()
+
+
+def _said(wanted: ModelRequest | ModelChanges) -> JsonObject:
+    key = {"key": wanted.key.get_secret_value()} if wanted.key else {}
+    return wanted.model_dump(exclude_none=True) | key
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    try:
+        yield
+    except CannotConnect as problem:
+        raise Refused(400, "bad_parameter", problem.message, problem.field) from None
 
 
 def _shape(model: LiveModel) -> JsonObject:

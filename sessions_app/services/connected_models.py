@@ -1,10 +1,11 @@
-"""Connecting models to a project, trying them, and removing them."""
+"""Connecting models to a project, changing them and trying them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
 from time import monotonic
+from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
@@ -20,6 +21,7 @@ from sessions_app.services.sealing import seal
 BASE_URLS = {Provider.OPENAI: "https://api.openai.com/v1", Provider.ANTHROPIC: "https://api.anthropic.com/v1"}
 REQUESTS_PER_DAY = 200
 MOST_A_DAY = 1_000_000
+_DESCRIBED = ["name", "provider", "base_url", "model", "sealed_key", "requests_per_day"]
 _NAME = re.compile(r"\w[\w .-]{0,59}")
 _LONGEST_KEY = 1000
 _PATIENCE_SECONDS = 15
@@ -36,7 +38,7 @@ class CannotConnect(ReplayProductError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Connection:
-    """What somebody says of a model that is to be connected."""
+    """What somebody says of a model that is to be connected, or of one that is to be changed."""
 
     name: str
     provider: str
@@ -44,45 +46,60 @@ class Connection:
     """Without it that of the provider."""
     model: str = ""
     key: str = field(default="", repr=False)
+    """Without it the stored one stays, as long as it goes to the same host."""
     requests_per_day: int = REQUESTS_PER_DAY
+
+
+def connection_of(row: ConnectedModel) -> Connection:
+    """Without its key. The address of a provider is left out, so that it follows when another one is chosen."""
+    return Connection(
+        name=row.name,
+        provider=row.provider,
+        base_url="" if row.base_url in BASE_URLS.values() else row.base_url,
+        model=row.model,
+        requests_per_day=row.requests_per_day,
+    )
 
 
 def connect(project: Project, wanted: Connection) -> ConnectedModel:
     """Raises `CannotConnect`."""
-    row = ConnectedModel(
-        project=project,
-        name=_name(wanted.name),
-        provider=_provider(wanted.provider),
-        base_url=_base_url(wanted),
-        model=_line(wanted.model, "model", 200),
-        sealed_key=_sealed(wanted),
-        requests_per_day=_budget(wanted.requests_per_day),
-    )
+    row = ConnectedModel(project=project)
+    change(row, wanted)
+    return row
+
+
+def change(row: ConnectedModel, wanted: Connection) -> None:
+    """Raises `CannotConnect`. What was sent today is counted on meanwhile."""
+    describe(row, wanted)
+    try:
+        with transaction.atomic():
+            row.save(update_fields=_DESCRIBED if row.pk else None)
+    except IntegrityError:
+        raise CannotConnect("A model with this name is already connected.", field="name") from None
+
+
+def describe(row: ConnectedModel, wanted: Connection) -> None:
+    """Save nothing. Raises `CannotConnect`."""
+    stored = (row.sealed_key, row.base_url)
+    row.name = _name(wanted.name)
+    row.provider = _provider(wanted.provider)
+    row.base_url = _base_url(wanted)
+    row.model = _line(wanted.model, "model", 200)
+    row.requests_per_day = _budget(wanted.requests_per_day)
     try:
         check_address(row)
     except ModelUnavailable as problem:
         raise CannotConnect(problem.reason, field="base_url") from None
-    try:
-        with transaction.atomic():
-            row.save()
-    except IntegrityError:
-        raise CannotConnect("A model with this name is already connected.", field="name") from None
-    return row
-
-
-def change_budget(row: ConnectedModel, requests_per_day: int) -> None:
-    """Raises `CannotConnect`."""
-    row.requests_per_day = _budget(requests_per_day)
-    row.save(update_fields=["requests_per_day"])
+    row.sealed_key = _sealed(wanted) or _kept_key(row, *stored)
 
 
 def try_out(row: ConnectedModel, model: str = "") -> str:
-    """Ask it one short question and say how that went; it counts as a request of the day. `model` is asked for where
-    the connection names none. Raises `ModelUnavailable`."""
+    """Ask it one short question and say how that went; once it is connected, that counts as a request of the day.
+    `model` is asked for where the connection names none. Raises `ModelUnavailable`."""
     known = pick([connected(row)], row.name)
     endpoint = replace(known.endpoint(), timeout_seconds=_PATIENCE_SECONDS)
     begun = monotonic()
-    client = LiveModelClient(endpoint, spend=lambda: spend(row), sleep=lambda seconds: None)
+    client = LiveModelClient(endpoint, spend=lambda: spend(row) if row.pk else None, sleep=lambda seconds: None)
     answer = client.answer([_PROMPT], None, model=model or None, settings={"max_tokens": 16})
     return f"{row.name} answered as {answer['model_name']} in {monotonic() - begun:.1f} s."
 
@@ -113,11 +130,18 @@ def _base_url(wanted: Connection) -> str:
 
 def _sealed(wanted: Connection) -> str:
     key = wanted.key.strip()
-    if not key and wanted.provider != Provider.COMPATIBLE:
-        raise CannotConnect(f"{Provider(wanted.provider).label} needs a key.", field="key")
     if len(key) > _LONGEST_KEY or not (key.isascii() and (key.isprintable() or not key)):
         raise CannotConnect("The key is too long or contains a character that is not allowed in a header.", field="key")
     return seal(key) if key else ""
+
+
+def _kept_key(row: ConnectedModel, sealed_key: str, base_url: str) -> str:
+    """A stored key never goes to another host than the one it was entered for."""
+    if sealed_key and urlsplit(row.base_url)[:2] != urlsplit(base_url)[:2]:
+        raise CannotConnect("The stored key is for another host. Enter the key of this one.", field="key")
+    if not sealed_key and row.provider != Provider.COMPATIBLE:
+        raise CannotConnect(f"{Provider(row.provider).label} needs a key.", field="key")
+    return sealed_key
 
 
 def _line(text: str, field: str, longest: int) -> str:

@@ -155,4 +155,4 @@ def _key_of(row: ConnectedModel) -> str:
         return unseal(row.sealed_key) if row.sealed_key else ""
     except SealBroken:
         words = f"The key of {row.name} was stored under another SECRET_KEY of the server"
-        raise ModelUnavailable(f"{words}; remove the model and connect it again.") from None
+        raise ModelUnavailable(f"{words}; enter it again in Settings → Models.") from None

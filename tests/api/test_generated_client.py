@@ -216,6 +216,8 @@ def manage(api):
     redact_what_is_stored(api)
     model = api("post_model", body=api.body("ModelRequest", examples.CONNECTED_MODEL))
     assert [each.name for each in api("list_models").items] == [model.name]
+    changes = api.body("ModelChanges", examples.MODEL_CHANGES)
+    assert api("patch_model", model.model_id, body=changes).requests_per_day == 500
     api("delete_model", model.model_id)
     api._client = examples_key
 

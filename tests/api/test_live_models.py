@@ -48,6 +48,21 @@ def test_a_model_is_connected_listed_and_removed(admin, shop, settings):
     assert not ConnectedModel.objects.exists()
 
 
+def test_what_is_left_out_of_a_change_stays(admin, shop):
+    made = admin.post(API, WANTED, content_type="application/json").json()
+    address, stored = f"{API}/{made['model_id']}", ConnectedModel.objects.get().sealed_key
+
+    changed = admin.patch(address, {"name": "Fast", "model": "m"}, content_type="application/json")
+    moved = admin.patch(address, {"provider": "anthropic"}, content_type="application/json")
+
+    assert changed.json() == made | {"name": "Fast", "model": "m"}
+    assert (moved.status_code, moved.json()["error"]["field"]) == (400, "key")
+    assert ConnectedModel.objects.get().sealed_key == stored
+    both = {"provider": "anthropic", "key": "another"}
+    assert admin.patch(address, both, content_type="application/json").json()["host"] == "api.anthropic.com"
+    assert ConnectedModel.objects.get().sealed_key != stored
+
+
 @pytest.mark.parametrize(
     ("said", "field"),
     [
@@ -70,5 +85,6 @@ def test_models_of_another_project_are_not_there(admin):
     made = other.post(API, WANTED, content_type="application/json").json()
 
     assert admin.get(API).json()["items"] == []
-    assert admin.delete(f"{API}/{made['model_id']}").status_code == 404
-    assert admin.delete(f"{API}/{2**63}").status_code == 404
+    for model_id in (made["model_id"], 2**63):
+        assert admin.delete(f"{API}/{model_id}").status_code == 404
+        assert admin.patch(f"{API}/{model_id}", {"name": "x"}, content_type="application/json").status_code == 404

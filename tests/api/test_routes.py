@@ -52,6 +52,7 @@ TABLE = {
     ("POST", "/api/v1/redaction-job/start"): (403, 403, 403),
     ("GET", "/api/v1/models"): (403, 200, 200),
     ("POST", "/api/v1/models"): (403, 403, 403),
+    ("PATCH", "/api/v1/models/{int:model_id}"): (403, 403, 403),
     ("DELETE", "/api/v1/models/{int:model_id}"): (403, 403, 403),
     ("POST", "/api/v1/runs"): (200, 200, 201),
     ("GET", "/api/v1/runs"): (403, 200, 200),

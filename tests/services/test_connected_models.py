@@ -1,5 +1,6 @@
 """Models that a project connects: what is kept, who may be asked, and how often."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,7 +9,15 @@ from django.utils import timezone
 
 from sessions_app.agents.live_model.endpoint import ModelUnavailable
 from sessions_app.models import ConnectedModel, Project
-from sessions_app.services.connected_models import CannotConnect, Connection, connect, try_out
+from sessions_app.services.connected_models import (
+    CannotConnect,
+    Connection,
+    change,
+    connect,
+    connection_of,
+    describe,
+    try_out,
+)
 from sessions_app.services.live_models import live_model, live_models, spend
 from tests.builders import make_project
 from tests.fake_provider import KEY, fake_provider, message, of_json, says
@@ -89,6 +98,49 @@ def test_a_name_is_used_once_a_project(shop):
         make_model(shop)
 
 
+def test_a_change_keeps_the_key_and_what_was_sent_today(shop):
+    row = make_model(shop)
+    spend(ConnectedModel.objects.get())
+
+    change(row, replace(connection_of(row), name="Fast", model="gpt-4o-mini", requests_per_day=7))
+
+    changed = ConnectedModel.objects.get()
+    assert (changed.name, changed.model, changed.requests_per_day) == ("Fast", "gpt-4o-mini", 7)
+    assert (changed.sent_today, live_model(shop, "Fast").endpoint().key) == (1, KEY)
+    change(row, replace(connection_of(row), key="another"))
+    assert live_model(shop, "Fast").endpoint().key == "another"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"base_url": "https://eu.models.example/v1"},
+        {"base_url": "http://api.openai.com/v1"},
+        {"base_url": "https://api.openai.com:8443/v1"},
+        {"provider": "anthropic"},
+    ],
+)
+def test_a_stored_key_never_goes_to_another_host(shop, settings, said):
+    settings.REPLAY_MODEL_HOSTS += ["api.openai.com:*"]
+    row = make_model(shop)
+
+    with pytest.raises(CannotConnect, match="for another host") as refused:
+        change(row, replace(connection_of(row), **said))
+
+    assert refused.value.field == "key"
+    assert live_model(shop, "GPT").host == "api.openai.com"
+    change(row, replace(connection_of(row), **said, key="another"))
+    assert live_model(shop, "GPT").endpoint().key == "another"
+
+
+def test_a_model_takes_no_name_that_another_has(shop):
+    make_model(shop)
+    row = make_model(shop, name="Other")
+
+    with pytest.raises(CannotConnect, match="already connected"):
+        change(row, replace(connection_of(row), name="GPT"))
+
+
 def test_a_host_that_is_no_longer_allowed_is_not_asked(shop, settings):
     make_model(shop, provider="openai-compatible", base_url="https://eu.models.example/v1")
     assert live_model(shop, "GPT").host == "eu.models.example"
@@ -161,6 +213,16 @@ def test_a_connection_is_tried_and_counted(shop, provider, answer, words):
         assert server.bodies[0]["model"] == "m"
     row.refresh_from_db()
     assert row.sent_today == 1
+
+
+def test_a_connection_is_tried_before_it_is_stored(shop):
+    row = ConnectedModel(project=shop)
+    with fake_provider(says("ok")) as server:
+        said = Connection(name="GPT", provider="openai", base_url=server.url, model="m", key=KEY)
+        describe(row, said)
+
+        assert try_out(row).startswith("GPT answered as fake-1 in ")
+    assert not ConnectedModel.objects.exists()
 
 
 def test_a_connection_that_fails_says_why(shop):

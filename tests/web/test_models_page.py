@@ -45,7 +45,7 @@ def test_a_model_is_connected_and_its_key_never_shown(ann):
     assert "Connected GPT." in page
     assert KEY not in page
     assert "https://api.openai.com/v1" in page
-    assert "0 of" in page
+    assert "0 of 20 requests today" in page
     row = ConnectedModel.objects.get()
     assert (row.provider, row.model, row.requests_per_day) == ("openai", "gpt-4o", 20)
 
@@ -79,7 +79,7 @@ def test_members_see_the_models_and_change_none(bob, shop):
 
     assert "0 of 200" in text_of(page)
     assert 'name="key"' not in page
-    posts = [ADDRESS, *(f"{ADDRESS}/{row.pk}/{what}" for what in ("test", "budget", "remove"))]
+    posts = [ADDRESS, *(f"{ADDRESS}/{row.pk}{what}" for what in ("/test", "", "/remove"))]
     assert [bob.post(address, TYPED).status_code for address in posts] == [403] * 4
     assert ConnectedModel.objects.get().requests_per_day == 200
 
@@ -87,21 +87,23 @@ def test_members_see_the_models_and_change_none(bob, shop):
 def test_a_model_of_another_project_is_not_found(ann):
     row = make_model(make_project("other"))
 
-    posts = [f"{ADDRESS}/{row.pk}/{what}" for what in ("test", "budget", "remove")]
+    posts = [f"{ADDRESS}/{row.pk}{what}" for what in ("/test", "", "/remove")]
     assert [ann.post(address).status_code for address in posts] == [404] * 3
     assert ConnectedModel.objects.exists()
 
 
-def test_the_budget_is_changed_and_the_model_removed(ann, shop):
+def test_a_model_is_changed_and_removed(ann, shop):
     row = make_model(shop)
+    address = f"{ADDRESS}/{row.pk}"
+    typed = TYPED | {"name": "Fast", "key": "", "requests_per_day": "5"}
 
-    assert (
-        "can now be called 5 times"
-        in ann.post(f"{ADDRESS}/{row.pk}/budget", {"requests_per_day": "5"}, follow=True).text
-    )
-    assert "from 1 to 1,000,000" in ann.post(f"{ADDRESS}/{row.pk}/budget", {"requests_per_day": "x"}, follow=True).text
-    assert ConnectedModel.objects.get().requests_per_day == 5
-    assert "Removed GPT" in ann.post(f"{ADDRESS}/{row.pk}/remove", follow=True).text
+    assert 'value="GPT"' in ann.get(address).text
+    assert "for another host" in ann.post(address, typed | {"base_url": "http://127.0.0.1:9/v1"}).text
+    assert "Changed Fast." in ann.post(address, typed, follow=True).text
+    changed = ConnectedModel.objects.get()
+    assert (changed.name, changed.model, changed.requests_per_day) == ("Fast", "gpt-4o", 5)
+    assert changed.sealed_key == row.sealed_key
+    assert "Removed Fast" in ann.post(f"{address}/remove", follow=True).text
     assert not ConnectedModel.objects.exists()
 
 
@@ -119,6 +121,36 @@ def test_a_test_says_in_words_how_it_went(ann, shop, answer, words):
 
     assert words in page
     assert KEY not in page
+
+
+def test_what_is_typed_is_tested_before_it_is_stored(ann):
+    with fake_provider(says("ok")) as server:
+        typed = TYPED | {"base_url": server.url, "do": "test"}
+        page = ann.post(ADDRESS, typed).text
+        part = ann.post(ADDRESS, typed, headers={"HX-Request": "true"}).text
+        unnamed = ann.post(ADDRESS, typed | {"model": ""})
+
+    assert "GPT answered as fake-1 in" in page
+    assert f'value="{server.url}"' in page
+    assert "Enter it again." in page
+    assert part.strip().startswith('<div id="model-tried">')
+    assert "GPT answered as fake-1 in" in part
+    assert "Enter it again." not in part
+    assert KEY not in page + part
+    assert (unnamed.status_code, "Enter a model for the test." in unnamed.text) == (422, True)
+    assert not ConnectedModel.objects.exists()
+
+
+def test_a_change_is_tested_with_the_stored_key_and_not_stored(ann, shop):
+    with fake_provider(says("ok")) as server:
+        row = make_model(shop, server.url)
+        typed = TYPED | {"base_url": server.url, "model": "other", "key": "", "do": "test"}
+        page = ann.post(f"{ADDRESS}/{row.pk}", typed).text
+
+    assert "GPT answered as fake-1 in" in page
+    assert (server.bodies[0]["model"], server.server.received[0].headers["Authorization"]) == ("other", f"Bearer {KEY}")
+    row.refresh_from_db()
+    assert (row.model, row.sent_today) == ("", 1)
 
 
 # --- where it is chosen
@@ -211,11 +243,20 @@ def test_a_model_is_connected_tested_and_removed_by_hand(page, live_server, shop
         page.get_by_label("Base URL").fill(server.url)
         page.locator("[name=key]").fill(KEY)
         page.locator(".model-form [name=model]").fill("fake-1")
+        page.get_by_role("button", name="Test").click()
+        expect(page.get_by_text("Local answered as fake-1 in")).to_be_visible()
+        assert page.locator("[name=key]").input_value() == KEY
+        check()
         page.get_by_role("button", name="Connect").click()
         expect(page.get_by_text("Connected Local.")).to_be_visible()
         check()
         page.get_by_role("button", name="Test Local").click()
         expect(page.get_by_text("Local answered as fake-1 in")).to_be_visible()
     assert KEY not in page.content()
-    page.get_by_role("button", name="Remove Local").click()
+    page.get_by_role("link", name="Change Local").click()
+    page.locator("[name=name]").fill("Near")
+    check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Changed Near.")).to_be_visible()
+    page.get_by_role("button", name="Remove Near").click()
     expect(page.get_by_text("None yet")).to_be_visible()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -22,9 +23,10 @@ from sessions_app.services.connected_models import BASE_URLS, MOST_A_DAY, REQUES
 from sessions_app.services.live_models import live_models
 from sessions_app.web.access import project_page
 from sessions_app.web.errors.views import forbidden
+from sessions_app.web.htmx import HtmxHttpRequest
 
 
-class ConnectForm(forms.Form):
+class ModelForm(forms.Form):
     """What cannot be is said by the service."""
 
     name = forms.CharField(max_length=60)
@@ -34,71 +36,79 @@ class ConnectForm(forms.Form):
     key = forms.CharField(max_length=1000, required=False)
     requests_per_day = forms.IntegerField(min_value=1, max_value=MOST_A_DAY)
 
+    def took(self, act: Callable[[ConnectedModel, Connection], object], row: ConnectedModel) -> bool:
+        if not self.is_valid():
+            return False
+        try:
+            act(row, Connection(**self.cleaned_data))
+        except CannotConnect as problem:
+            self.add_error(problem.field, problem.message)
+        return not self.errors
+
 
 @never_cache
 @sensitive_post_parameters("key")
 @require_http_methods(["GET", "POST"])
 @project_page()
-def models(request: HttpRequest, project: Project) -> HttpResponse:
+def models(request: HtmxHttpRequest, project: Project) -> HttpResponse:
     is_admin = has_role(request.user, project, "admin")
     if request.method == "POST" and not is_admin:
         return forbidden(request)
-    form = ConnectForm(request.POST if request.method == "POST" else None)
-    if form.is_bound and _connected(project, form):
-        messages.info(request, f"Connected {form.cleaned_data['name']}. Test it before you rely on it.")
-        return redirect("models", project.slug)
-    return _page(request, project, form, is_admin=is_admin)
+    row = ConnectedModel(project=project, requests_per_day=REQUESTS_PER_DAY)
+    facts = {"is_admin": is_admin, "models": live_models(project), "done": "Connected"}
+    return _page(request, "projects/models.html", row, facts)
 
 
-def _connected(project: Project, form: ConnectForm) -> bool:
-    if not form.is_valid():
-        return False
-    try:
-        connected_models.connect(project, Connection(**form.cleaned_data))
-    except CannotConnect as problem:
-        form.add_error(problem.field, problem.message)
-        return False
-    return True
+@never_cache
+@sensitive_post_parameters("key")
+@require_http_methods(["GET", "POST"])
+@project_page("admin")
+def model(request: HtmxHttpRequest, project: Project, model: int) -> HttpResponse:
+    row = get_object_or_404(ConnectedModel, project=project, pk=model)
+    facts = {"name": row.name, "has_key": bool(row.sealed_key), "done": "Changed"}
+    return _page(request, "projects/model.html", row, facts)
 
 
-def _page(request: HttpRequest, project: Project, form: ConnectForm, *, is_admin: bool) -> HttpResponse:
+def _page(request: HtmxHttpRequest, template: str, row: ConnectedModel, facts: dict[str, Any]) -> HttpResponse:
     """A key that was typed is not written back."""
-    facts: dict[str, Any] = {
-        "project": project,
+    form = ModelForm(request.POST if request.method == "POST" else None)
+    facts |= {
+        "project": row.project,
         "section": "settings",
         "settings_page": "models",
-        "models": live_models(project),
-        "is_admin": is_admin,
         "errors": form.errors,
-        "typed": request.POST if form.is_bound else {"requests_per_day": REQUESTS_PER_DAY},
+        "typed": request.POST if form.is_bound else connected_models.connection_of(row),
         "providers": [(value, label, BASE_URLS.get(Provider(value), "")) for value, label in Provider.choices],
         "hosts": settings.REPLAY_MODEL_HOSTS,
     }
-    return render(request, "projects/models.html", facts, status=422 if form.is_bound else 200)
+    if request.POST.get("do") == "test":
+        facts |= _answered(row) if form.took(_describe_for_test, row) else {}
+        template = "projects/_model_tried.html" if request.htmx else template
+    elif form.is_bound and form.took(connected_models.change, row):
+        messages.info(request, f"{facts['done']} {row.name}.")
+        return redirect("models", row.project.slug)
+    return render(request, template, facts, status=422 if form.errors and not request.htmx else 200)
+
+
+def _describe_for_test(row: ConnectedModel, wanted: Connection) -> None:
+    connected_models.describe(row, wanted)
+    if not row.model:
+        raise CannotConnect("Enter a model for the test. You can clear the field again afterwards.", field="model")
+
+
+def _answered(row: ConnectedModel, model: str = "") -> dict[str, str]:
+    try:
+        return {"answered": connected_models.try_out(row, model)}
+    except ModelUnavailable as problem:
+        return {"unanswered": f"{row.name} did not answer. {problem.reason}"}
 
 
 @require_POST
 @project_page("admin")
 def test(request: HttpRequest, project: Project, model: int) -> HttpResponse:
     row = get_object_or_404(ConnectedModel, project=project, pk=model)
-    try:
-        said = connected_models.try_out(row, request.POST.get("model", "").strip()[:200])
-        messages.success(request, said)
-    except ModelUnavailable as problem:
-        messages.error(request, f"{row.name} did not answer. {problem.reason}")
-    return redirect("models", project.slug)
-
-
-@require_POST
-@project_page("admin")
-def change_budget(request: HttpRequest, project: Project, model: int) -> HttpResponse:
-    row = get_object_or_404(ConnectedModel, project=project, pk=model)
-    said = request.POST.get("requests_per_day", "")
-    try:
-        connected_models.change_budget(row, int(said) if said.isdecimal() and len(said) < 10 else 0)
-        messages.success(request, f"{row.name} can now be called {row.requests_per_day:,} times a day.")
-    except CannotConnect as problem:
-        messages.error(request, problem.message)
+    for words in _answered(row, request.POST.get("model", "").strip()[:200]).values():
+        messages.info(request, words)
     return redirect("models", project.slug)
 
 
