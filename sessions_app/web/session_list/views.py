@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
@@ -187,14 +186,12 @@ def without_each(project: Project, query: Query, address: ListAddress, span: Spa
 
 
 def blocked(address: ListAddress, error: QueryError) -> dict[str, Any]:
-    """The query with its wrong parts marked, and no rows: rows of another query would mislead."""
+    """Each wrong part with its reason, and no rows: rows of another query would mislead."""
     wrong = (error, *error.others)
     meant = _meant(address.q, wrong)
     rest = "" if meant else _without(address.q, wrong)
     return {
-        "error": error.message,
-        "pieces": _pieces(address.q, wrong),
-        "others": error.others,
+        "wrong": wrong,
         "instead": _offer(address, meant),
         "rest": _offer(address, rest),
         "keys": KEYS,
@@ -203,18 +200,6 @@ def blocked(address: ListAddress, error: QueryError) -> dict[str, Any]:
 
 def _offer(address: ListAddress, text: str) -> dict[str, str] | None:
     return {"text": text, "href": str(address.top.but(q=text))} if text else None
-
-
-def _pieces(text: str, wrong: Sequence[QueryError]) -> list[tuple[str, bool]]:
-    """The query in pieces, and whether each cannot be understood. What is not in it as it stands is told alone."""
-    parts = {error.part for error in wrong if error.part}
-    alone = [part for part in parts if part not in text]
-    if alone:
-        return [(part, True) for part in alone]
-    found = "|".join(re.escape(part) for part in sorted(parts, key=len, reverse=True))
-    whole = rf"(?<!\S)({found})(?!\S)"
-    pieces = re.split(whole if re.search(whole, text) else f"({found})", text) if found else [text]
-    return [(piece, piece in parts) for piece in pieces if piece]
 
 
 def _without(text: str, wrong: Sequence[QueryError]) -> str:
