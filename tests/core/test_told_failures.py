@@ -88,6 +88,27 @@ def test_a_failure_that_the_answer_tells_is_a_note(run: Run, expected: list[tupl
     assert ("failed, and the answer says so" in told(run)) is (expected == TOLD)
 
 
+def without_an_account(answer: str, tool: str = "loyalty_account", message: str = "404: not found") -> Run:
+    asked = call(tool, {"user": "u-7", "airline": "TP"}, error={"type": "ToolFailed", "message": message})
+    return conversation("Book the morning flight.", [asked, call("book", {"offer": "of-1"}, {"id": "X7"})], answer)
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (without_an_account("Booked. You have no TAP loyalty number on file."), TOLD),
+        (without_an_account("There is no loyalty account for you; the flight is booked."), TOLD),
+        (without_an_account("Booked. There are no extra fees."), SWALLOWED),
+        (without_an_account("Booked. You have no loyalty number.", message="503 busy"), SWALLOWED),
+        (without_an_account("Booked, with no loyalty points.", tool="update_loyalty"), SWALLOWED),
+    ],
+)
+def test_an_answer_that_there_is_none_of_a_kind_tells_of_a_lookup_that_found_none(
+    run: Run, expected: list[tuple[str, str]]
+):
+    assert levels(run) == expected
+
+
 # --- lookups that found nobody -----------------------------------------------------------------
 
 

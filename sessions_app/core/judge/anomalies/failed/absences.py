@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from itertools import islice
 
-from sessions_app.core.judge.anomalies.failed.fallbacks import name_words
+from sessions_app.core.judge.anomalies.failed.fallbacks import acts, name_words
 from sessions_app.core.judge.anomalies.reading.answer_words import (
     SAYS_NOTHING,
     SENTENCE,
@@ -15,7 +15,9 @@ from sessions_app.core.judge.anomalies.reading.answer_words import (
     plain,
     question_of,
 )
+from sessions_app.core.judge.anomalies.reading.denials import NONE_OF
 from sessions_app.core.judge.anomalies.reading.statements import is_stated
+from sessions_app.core.judge.anomalies.reading.words import stems_in
 from sessions_app.core.judge.reading import ended_in_error, leaves, object_of, own_tools, value_of
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, Step, ToolCall
@@ -45,6 +47,13 @@ def _absences(run: Run) -> list[str]:
         for sentence in SENTENCE.split(plain(answer_of(run)))
         if SAYS_NOTHING.search(sentence) or (was_hoped_for and _IS_FREE.search(sentence))
     ]
+
+
+def tells_of_none(run: Run, step: Step, call: ToolCall) -> bool:
+    """Whether the answer says that there is none of what the tool is named for: `no TAP loyalty number` of
+    `loyalty_account`. Who was to do something has more to tell."""
+    kind = set[str]() if acts(step, call) else stems_in(*name_words(call))
+    return any(not kind.isdisjoint(stems_in(words)) for words in NONE_OF.findall(plain(answer_of(run))))
 
 
 def is_made_later(run: Run, step: Step, call: ToolCall) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
-from sessions_app.core.judge.anomalies.failed.failures import has_failed, told_failure, unhealed
+from sessions_app.core.judge.anomalies.failed.absences import tells_of_none
+from sessions_app.core.judge.anomalies.failed.failures import has_failed, is_absent, told_failure, unhealed
 from sessions_app.core.judge.anomalies.failed.left_aside import is_left_aside
 from sessions_app.core.judge.anomalies.failed.told_failures import is_told
 from sessions_app.core.judge.anomalies.reading.answer_words import (
@@ -42,9 +43,7 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     is_silent = not owned_up and not error_words_in(run.output, rules) and not owns_up(run.output)
     for name, pairs in failed.items():
         steps, said = tuple(step.index for step, _ in pairs), f"{name} {_failure_in_words(*pairs[0])}"
-        if all(
-            is_told(run, *pair, _reason(*pair), owned_up=owned_up, is_alone=len(failed) == 1) for pair in pairs[:_MOST]
-        ):
+        if all(_is_told(run, *pair, owned_up, is_alone=len(failed) == 1) for pair in pairs[:_MOST]):
             yield Anomaly(code="call_failed", message=said + TOLD, steps=steps, level="info")
         elif all(is_left_aside(run, *pair) for pair in pairs[:_MOST]):
             message = f"{said}; neither the question nor the answer is about it"
@@ -60,6 +59,12 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 _MOST = 50
 """Calls of one tool, as each is held against each sentence."""
+
+
+def _is_told(run: Run, step: Step, call: ToolCall, owned_up: list[str], *, is_alone: bool) -> bool:
+    if is_absent(step, call) and tells_of_none(run, step, call):
+        return True
+    return is_told(run, step, call, _reason(step, call), owned_up=owned_up, is_alone=is_alone)
 
 
 def _owns_up(sentence: str, rules: Rules) -> bool:

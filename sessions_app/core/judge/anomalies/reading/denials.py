@@ -9,7 +9,7 @@ from sessions_app.core.judge.reading import leaves, own_tools, value_of
 from sessions_app.core.run import Run, Step, ToolCall
 from sessions_app.core.shared_values import once_each
 
-_NONE = re.compile(
+NONE_OF = re.compile(
     r"(?<!\w)(?:no|none of(?: the| its| these)?|(?:not|\w+n't) (?:\w+ ){0,2}any|kein\w*|aucune?|ning[uú]n\w*|nenhum\w*)"
     r" ((?:\w+ ?){1,3})"
 )
@@ -28,7 +28,7 @@ def denials_in(run: Run) -> list[str]:
     """The sentences of an answer that deny something; none where it says that it speaks of a part."""
     answer = plain(answer_of(run))
     sentences = [] if _OF_A_PART.search(answer) else SENTENCE.split(answer)
-    return [sentence for sentence in sentences if _NONE.search(sentence)][:_MOST]
+    return [sentence for sentence in sentences if NONE_OF.search(sentence)][:_MOST]
 
 
 def is_denied(run: Run, denials: list[str], step: Step, call: ToolCall) -> bool:
@@ -38,7 +38,7 @@ def is_denied(run: Run, denials: list[str], step: Step, call: ToolCall) -> bool:
     about = [each for each in denials if any(is_named(value.lower(), each) for value in values)]
     told = plain(call.result.as_text()[:_READ]) if about and call.result else ""
     asked = " ".join(_ANY.findall(plain(question_of(run)))) if about else ""
-    return any(_tells_of(f"{told}\n{asked}", words) for sentence in about for words in _NONE.findall(sentence))
+    return any(_tells_of(f"{told}\n{asked}", words) for sentence in about for words in NONE_OF.findall(sentence))
 
 
 _READ = 20_000
