@@ -473,6 +473,34 @@ def test_a_run_that_another_one_called_is_held_against_what_that_one_holds_of_it
     assert found_in(*called(**change)) == [("inner", 1, path, "outer", 3)]
 
 
+def called_in_a_tool(step: int | None, run_id: str = "outer", names: str = "inner") -> list[dict[str, Any]]:
+    """The call of the agent is inside of the tool at step 2; the run that was called says that it was at `step`."""
+    outer, inner = called(parent={"run_id": run_id, "step": step})
+    tool = {"kind": "tool", "tool_name": "find", "call_id": "c1", "arguments": {"id": 1}, "result": {}, "parent": 1}
+    outer["steps"] = [outer["steps"][0], tool, outer["steps"][2] | {"run_id": names, "parent": 2}, outer["steps"][1]]
+    return [outer, inner]
+
+
+def test_a_called_run_says_where_its_caller_called_it():
+    other_run, other_step = ("inner", 1, "parent.run_id", "outer", 3), ("inner", 1, "parent.step", "outer", 3)
+    alone, beside = called(parent={"run_id": "outer"}), called_in_a_tool(2, names="lost")
+    beside[1]["parent"]["step"] = 4
+
+    assert [found_in(*called_in_a_tool(step)) for step in (2, 3, None)] == [[]] * 3
+    assert found_in(*alone) == found_in(*beside) == []
+    assert found_in(*called_in_a_tool(4)) == found_in(*called_in_a_tool(1)) == [other_step]
+    assert found_in(*called_in_a_tool(2, run_id="zz")) == [other_run]
+    assert found_in(*called_in_a_tool(2, names="zz")) == [other_run]
+    alone[0]["steps"][2]["run_id"] = "zz"
+    assert found_in(*alone) == [other_run]
+
+
+def test_a_fork_of_a_run_was_not_called_by_it():
+    outer, fork = called_in_a_tool(2, names="not_sent")
+
+    assert found_in(outer, fork | {"origin": "fork"}) == []
+
+
 def test_the_error_of_a_called_run_is_that_which_its_caller_got():
     error = {"type": "ValueError", "message": "no such order"}
     outer, inner = called(error=error, status="error")

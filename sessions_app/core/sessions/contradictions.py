@@ -16,7 +16,17 @@ from sessions_app.core.partial_histories import with_whole_histories
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
-from sessions_app.core.run import GRAPHS, PYDANTIC_AI, AgentCall, ErrorInfo, ModelCall, Run, Step, main_model_calls
+from sessions_app.core.run import (
+    GRAPHS,
+    PYDANTIC_AI,
+    AgentCall,
+    ErrorInfo,
+    ModelCall,
+    ParentLink,
+    Run,
+    Step,
+    main_model_calls,
+)
 from sessions_app.core.sessions.handed_on import (
     HistoryReader,
     SaidPart,
@@ -72,6 +82,8 @@ class _Called:
     """A run of another agent, as the run that called it holds it."""
 
     step: int
+    places: frozenset[int | None]
+    """What the called run may say of where: that step, or the one around it; None where none is."""
     arguments: Payload | None
     result: Payload | None
     error: ErrorInfo | None
@@ -104,6 +116,8 @@ class _Turn:
     """Each model step, and how many messages there were behind it."""
     called: Mapping[str, _Called]
     """By the id of the run that was called."""
+    caller: ParentLink | None
+    """Who called it, as it says itself."""
     asked: Payload | None
     """None of a graph, which is called with a state of which its input is a part."""
     answered: Payload | None
@@ -155,6 +169,7 @@ def _read(run: Run, reader: HistoryReader) -> _Turn:
         has_end=is_whole,
         reach=lengths,
         called=_called(run),
+        caller=run.parent if run.origin == "recorded" else None,
         asked=None if run.agent.framework in GRAPHS else run.input,
         answered=run.output,
         error=run.error,
@@ -188,7 +203,11 @@ def _as_handed_on(run: Run, parts: list[SaidPart]) -> list[SaidPart]:
 def _called(run: Run) -> dict[str, _Called]:
     return {
         step.call.run_id: _Called(
-            step=step.index, arguments=step.call.arguments, result=step.call.result, error=step.error
+            step=step.index,
+            places=frozenset({step.index, step.parent}),
+            arguments=step.call.arguments,
+            result=step.call.result,
+            error=step.error,
         )
         for step in run.steps
         if isinstance(step.call, AgentCall) and step.call.run_id is not None
@@ -281,16 +300,40 @@ def _turn_before(turn: _Turn, earlier: Sequence[_Turn]) -> _Turn | None:
 
 
 def _of_callers(turns: Sequence[_Turn]) -> Iterator[Contradiction]:
-    """What the run that called another one gave it, and got of it."""
+    """What the run that called another one gave it, and got of it, and which of them was called where."""
     callers = {run_id: (turn, told) for turn in turns for run_id, told in turn.called.items()}
+    runs = {turn.run_id: turn for turn in turns}
     for turn in turns:
-        caller, told = callers.get(turn.run_id, (None, None))
-        path = _other_field(turn, told) if told else None
+        caller, told = callers.get(turn.run_id) or _called_another(turn, runs) or (None, None)
+        path = _other_field(turn, caller, told) if caller and told else None
         if told is not None and path is not None:
             yield _contradiction(turn, path, caller, told.step)
 
 
-def _other_field(turn: _Turn, told: _Called) -> str | None:
+def _called_another(turn: _Turn, runs: Mapping[str, _Turn]) -> tuple[_Turn, _Called] | None:
+    """Of a run that nobody called: whom it says to be called by, and the call there, if that names a run that is not
+    of this session."""
+    if turn.caller is None or turn.caller.run_id not in runs:
+        return None
+    caller, step = runs[turn.caller.run_id], turn.caller.step
+    others = (told for run_id, told in caller.called.items() if run_id not in runs and step in told.places)
+    return next(((caller, told) for told in others), None)
+
+
+def _other_field(turn: _Turn, caller: _Turn, told: _Called) -> str | None:
+    return _other_caller(turn, caller, told) or _other_value(turn, told)
+
+
+def _other_caller(turn: _Turn, caller: _Turn, told: _Called) -> str | None:
+    said = turn.caller
+    if said is None:
+        return None
+    if said.run_id != caller.run_id or turn.run_id not in caller.called:
+        return "parent.run_id"
+    return "parent.step" if said.step is not None and said.step not in told.places else None
+
+
+def _other_value(turn: _Turn, told: _Called) -> str | None:
     fields = ("input", turn.asked, told.arguments), ("output", turn.answered, told.result)
     other = (name for name, own, said in fields if own is not None and said is not None and _differ(own, said))
     is_other_error = turn.error is not None and told.error is not None and not turn.error.allows(told.error)
