@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
-from math import isfinite
 from unicodedata import normalize
 
 Scalar = str | int | float
@@ -22,6 +20,8 @@ _REPLACED = (
 _MARKDOWN = re.compile(r"(?<!\d)\*+|\*+(?!\d)|`+|~~|\\(?=[^\w\s])|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 _AROUND = re.compile(r"^\W+|\W+$")
 _MONEY = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.\d\d")
+_MARKED = re.compile(r"\d+\.\d+")
+"""How a number is written that is neither so large nor so small that it needs an exponent."""
 _DATE = re.compile(r"\d{4}([-./ ])\d\d\1\d\d|\d\d([-./ ])\d\d\2\d{4}")
 _GROUPINGS = (("", "[.,]"), (",", r"\."), (".", ","), ("'", "[.,]"), (" ", "[.,]"))
 """What stands between thousands, and what then stands before the decimals."""
@@ -105,13 +105,12 @@ def _amount(value: Scalar) -> Amount | None:
         return (whole, [decimals]) if _MONEY.fullmatch(word) else None
     if isinstance(value, int):
         return str(abs(value)), ["0", "00"]
-    return _broken(abs(value)) if isfinite(value) else None
+    return _broken(abs(value)) if _MARKED.fullmatch(repr(abs(value))) else None
 
 
 def _broken(number: float) -> Amount:
-    whole, _, decimals = format(Decimal(repr(number)), "f").partition(".")
+    whole, _, decimals = repr(number).partition(".")
     rounded, _, cents = f"{number:.2f}".partition(".")
-    decimals = decimals or "0"
     return whole, [decimals, decimals.ljust(2, "0"), *([cents] if rounded == whole else [])]
 
 

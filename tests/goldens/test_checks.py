@@ -256,6 +256,7 @@ def names_no_other(answer, result, **fields):
         ({"total": 1234567}, "It costs 1,234,567 euros."),
         ({"total": 1234567}, "Es kostet 1.234.567,00 Euro."),
         ({"total": "1,234.50"}, "It costs 1234.50 euros."),
+        ({"rate": 1.5e-10}, "The rate is 1.5E-10."),
         ({"balance": -52.25}, "The balance is \u221252,25."),
         ({"lines": ["SKU-7", ["SKU-8"]]}, "SKU-8 is on its way."),
     ],
