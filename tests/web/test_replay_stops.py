@@ -425,3 +425,4 @@ def test_a_stop_is_accessible_and_fits(page, live_server, shop, scheme, width):
 
     assert [(each["id"], each["nodes"][0]["html"]) for each in Axe().run(page).response["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".verdict-words").bounding_box()["width"] <= 900
