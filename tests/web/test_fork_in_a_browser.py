@@ -49,6 +49,15 @@ def test_a_fork_is_put_together_by_keys_alone(signed_in, live_server, shop):
     }
 
 
+def test_what_will_happen_is_seen_at_once(signed_in, live_server, shop):
+    signed_in.set_viewport_size({"width": 1280, "height": 800})
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 3)
+
+    beside, bar = signed_in.locator(".fork-aside").bounding_box(), signed_in.locator(".fork-bar").bounding_box()
+
+    assert beside["y"] + beside["height"] <= bar["y"]
+
+
 def test_an_untouched_form_ticks_nothing(signed_in, live_server, shop):
     opened(signed_in, live_server, load_example(shop, "cancel_bug"), 2)
 
