@@ -340,3 +340,9 @@ def test_the_page_where_data_is_sent_says_why_now_opens_it(shop, bob):
 
     assert re.search(r"<h1>\s*Send data\s*</h1>", page)
     assert "<em>Now</em> opens here until it arrives" in page
+
+
+def test_no_page_sends_its_reader_to_a_file_of_the_source():
+    named = {path.name: re.findall(r"docs/[\w-]+\.md", path.read_text()) for path in TEMPLATES.rglob("*.html")}
+
+    assert {name: files for name, files in named.items() if files} == {}
