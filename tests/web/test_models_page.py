@@ -97,7 +97,9 @@ def test_a_model_is_changed_and_removed(ann, shop):
     address = f"{ADDRESS}/{row.pk}"
     typed = TYPED | {"name": "Fast", "key": "", "requests_per_day": "5"}
 
-    assert 'value="GPT"' in ann.get(address).text
+    page = ann.get(address).text
+    assert 'value="GPT"' in page
+    assert "Redaction rules" in page, "beside the form are all settings, as on every page of them"
     assert "for another host" in ann.post(address, typed | {"base_url": "http://127.0.0.1:9/v1"}).text
     assert "Changed Fast." in ann.post(address, typed, follow=True).text
     changed = ConnectedModel.objects.get()

@@ -55,7 +55,7 @@ def models(request: HtmxHttpRequest, project: Project) -> HttpResponse:
     if request.method == "POST" and not is_admin:
         return forbidden(request)
     row = ConnectedModel(project=project, requests_per_day=REQUESTS_PER_DAY)
-    facts = {"is_admin": is_admin, "models": live_models(project), "done": "Connected"}
+    facts = {"project": project, "is_admin": is_admin, "models": live_models(project), "done": "Connected"}
     return _page(request, "projects/models.html", row, facts)
 
 
@@ -65,7 +65,7 @@ def models(request: HtmxHttpRequest, project: Project) -> HttpResponse:
 @project_page("admin")
 def model(request: HtmxHttpRequest, project: Project, model: int) -> HttpResponse:
     row = get_object_or_404(ConnectedModel, project=project, pk=model)
-    facts = {"name": row.name, "has_key": bool(row.sealed_key), "done": "Changed"}
+    facts = {"project": project, "name": row.name, "has_key": bool(row.sealed_key), "done": "Changed"}
     return _page(request, "projects/model.html", row, facts)
 
 
@@ -73,7 +73,6 @@ def _page(request: HtmxHttpRequest, template: str, row: ConnectedModel, facts: d
     """A key that was typed is not written back."""
     form = ModelForm(request.POST if request.method == "POST" else None)
     facts |= {
-        "project": row.project,
         "section": "settings",
         "settings_page": "models",
         "errors": form.errors,
