@@ -132,6 +132,13 @@ def test_other_call_is_no_duplicate(second):
     assert found("duplicate_call", make_run(model(), tool(arguments={"id": 1}), second)) == []
 
 
+@pytest.mark.parametrize(("outcome", "is_check"), [("failed", True), ("success", True), ("denied", False)])
+def test_what_is_read_again_after_a_call_that_may_have_changed_it_is_a_check(outcome, is_check):
+    look, write = tool("get_plan", {"id": "SUB-9"}), tool("cancel_plan", {"id": "SUB-9"}, outcome=outcome)
+
+    assert (found("duplicate_call", make_run(model(), look, write, look)) == []) == is_check
+
+
 def test_a_call_that_is_made_again_after_it_failed_is_no_duplicate():
     run = make_run(model(), tool(error=FAILED), model(), tool())
 
@@ -223,9 +230,8 @@ def test_a_read_after_a_change_of_what_it_reads_is_no_duplicate():
     [
         tool("add_item", {"cart": "c_6", "item": "tea"}),
         tool("get_prices", CART),
-        tool("add_item", CART, None, error=FAILED),
     ],
-    ids=["of another", "a read", "failed"],
+    ids=["of another", "a read"],
 )
 def test_a_read_after_no_change_of_what_it_reads_is_a_repeat(between):
     assert found("duplicate_call", read_again(between)) == [("Called again with the same answer: get_cart", (1, 3))]

@@ -144,14 +144,14 @@ _TIMES_ASKED = re.compile(
 
 
 class _Changes:
-    """Where a run changed what its later calls read."""
+    """Where a run changed what its later calls read, or may have: a call that failed leaves it open."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._any: list[int] = []
         self._of: dict[str, list[int]] = defaultdict(list)
         for step, call in own_tools(run):
-            if not looks_up(step, call) and not ended_in_error(step) and not only_waits(step, call):
+            if not looks_up(step, call) and call.outcome not in _NOT_RUN and not only_waits(step, call):
                 self._any.append(step.index)
                 for value in _values(call):
                     self._of[value].append(step.index)
@@ -175,6 +175,9 @@ class _Changes:
         went_well = [(self._run.steps[at - 1], call) for at, call in made if at is not None and call.result is not None]
         is_told = len(went_well) == len(made) and not any(ended_in_error(step) for step, _ in went_well)
         return is_told and _has_changed([call for _, call in made]) and not _makes_something(went_well)
+
+
+_NOT_RUN = ("retried", "denied")
 
 
 def _first_after(steps: list[int], start: int) -> float:
