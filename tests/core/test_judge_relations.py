@@ -125,9 +125,18 @@ def test_another_unit_and_what_the_answer_tells_are_in_order(run: Run):
 SQL = "DELETE FROM carts WHERE age > 30 OR true"
 
 
-def purge(counted: Any, changed: Any, answer: str, *, look: Any = None, act: Any = None, more: Any = ()) -> Run:
+def purge(
+    counted: Any,
+    changed: Any,
+    answer: str,
+    *,
+    look: Any = None,
+    act: Any = None,
+    more: Any = (),
+    tool: str = "count_rows",
+) -> Run:
     calls = [
-        call("count_rows", look or {"table": "carts"}, counted),
+        call(tool, look or {"table": "carts"}, counted),
         call("run_sql", act or {"sql": SQL}, changed),
         *more,
     ]
@@ -159,6 +168,7 @@ def test_more_changed_than_counted_is_found(run: Run):
         purge({"count": 31}, {"rows_affected": 9020}, "The old carts are gone."),
         purge({"count": 31}, {"updated": 30}, "I went through all 31 carts."),
         purge({"count": 31}, {"selected": 9020}, "There are 31 carts."),
+        purge({"count": 31}, {"deleted": 9020}, "The 31 carts are gone.", tool="edit_rows"),
     ],
 )
 def test_counts_that_agree_or_are_of_other_things_are_in_order(run: Run):

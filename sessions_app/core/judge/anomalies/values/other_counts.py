@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.failed.failures import failed_steps
+from sessions_app.core.judge.anomalies.failed.fallbacks import acts
 from sessions_app.core.judge.anomalies.reading.statements import counts_in, statements
 from sessions_app.core.judge.reading import has_answer, is_number, leaves, own_tools, value_of
 from sessions_app.core.run import Run, Step, ToolCall
@@ -75,12 +76,14 @@ _LINE = 120
 
 
 def _counted_before(run: Run, step: Step, call: ToolCall) -> tuple[Step, float] | None:
-    """The last count of the same things, by a word that both calls have: a table, a folder, a segment."""
+    """The last count of the same things, by a word that both calls have: a table, a folder, a segment. What another
+    tool did is no count of what there is."""
     words, last = _words(call), None
     for look, other in own_tools(run):
         if look.index >= step.index:
             break
-        if _number_changed(other) is None and (count := _count(other)) is not None and words & _words(other):
+        is_count = _number_changed(other) is None and (look.name == step.name or not acts(look, other))
+        if is_count and (count := _count(other)) is not None and words & _words(other):
             last = last or (look, count)
     return last
 
