@@ -12,6 +12,7 @@ from sessions_app.core.judge.anomalies.course.repeats import RepeatedCall, repea
 from sessions_app.core.judge.anomalies.failed.failures import failed_steps, unhealed
 from sessions_app.core.judge.anomalies.failed.fallbacks import is_done_by_another
 from sessions_app.core.judge.anomalies.failed.gone_past import TOLD
+from sessions_app.core.judge.anomalies.failed.made_again import made_again_in_words
 from sessions_app.core.judge.last_calls import asked_last, is_settled
 from sessions_app.core.judge.reading import (
     TIMES,
@@ -60,7 +61,9 @@ def named_step(line: str) -> int | None:
     return next((int(step) for step in found.groups() if step), None) if found else None
 
 
-_NAMED_STEP = re.compile(rf" · (?:\d+ steps from )?steps? (\d+)[\d, and]* failed| · {ODD_AT}(\d+)|\(step (\d+)\)$")
+_NAMED_STEP = re.compile(
+    rf" · (?:\d+ steps from )?steps? (\d+)[\d, and]* (?:failed|was refused|timed out)| · {ODD_AT}(\d+)|\(step (\d+)\)$"
+)
 
 
 def _doubt_in_words(anomalies: list[Anomaly]) -> str | None:
@@ -115,18 +118,29 @@ _DONE_BY_ANOTHER = "failed, then another tool was called in its place"
 
 def _failures_in_words(run: Run, anomalies: list[Anomaly]) -> list[str]:
     """Each step that failed, whatever came later, and apart from them those that the answer tells of and those that
-    were made again with success; the error that ended the run is told already."""
+    were made again with success, at once or after something else was done; the error that ended the run is told
+    already."""
     refused = _refused(run)
     by_number = failed_steps(run) | refused
     failed = [by_number[at] for at in sorted(by_number) if not isinstance(by_number[at].call, OtherCall)]
     if run.status == "error" and failed and failed[-1] is run.steps[-1]:
         failed.pop()
+    told_apart = {step.index: words for step in failed if (words := _made_again(run, step))}
     ended: dict[str, list[Step]] = {words: [] for words in (_FAILED, _TOLD, _RETRIED, _DONE_BY_ANOTHER)}
     open_ones = {step.index for step, _ in unhealed(run)} | _never_accepted(run, refused)
     told = {at for each in anomalies if each.message.endswith(TOLD) for at in each.steps}
-    for step in failed:
+    for step in (each for each in failed if each.index not in told_apart):
         ended[_how_it_ended(run, step, open_ones, told)].append(step)
-    return [f"{_numbered(steps)} {words}" for words, steps in ended.items() if steps]
+    return [*(f"{_numbered(steps)} {words}" for words, steps in ended.items() if steps), *_first_of(told_apart)]
+
+
+def _first_of(told: dict[int, str]) -> list[str]:
+    more = [f"{len(told) - _NAMED} more likewise"] if len(told) > _NAMED else []
+    return [*list(told.values())[:_NAMED], *more]
+
+
+def _made_again(run: Run, step: Step) -> str | None:
+    return made_again_in_words(run, step, step.call) if isinstance(step.call, ToolCall) else None
 
 
 def _how_it_ended(run: Run, step: Step, open_ones: set[int], told: set[int]) -> str:

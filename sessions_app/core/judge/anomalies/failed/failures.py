@@ -166,8 +166,17 @@ _SAID = 300
 def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
     """Calls that failed, and that nobody made again with success: with the same arguments but for an override, or with
     any where the tool had said that these would not do, or by another tool that looks up the same."""
+    made_again = succeeded_later(run)
+    failed = ((step, call) for step, call in own_tools(run) if step.index in failed_steps(run))
+    left = (pair for pair in failed if pair[0].index not in made_again)
+    return [pair for pair in left if not is_done_by_another(run, *pair)]
+
+
+@once_each
+def succeeded_later(run: Run) -> dict[int, Step]:
+    """By the step of a call that failed, the one that made it again with success."""
     failed: dict[tuple[str, bytes | None], list[tuple[Step, ToolCall]]] = defaultdict(list)
-    every = failed_steps(run)
+    every, made_again = failed_steps(run), dict[int, Step]()
     for step, call in own_tools(run) if every else ():
         if step.index in every:
             failed[call.tool_name, None if _is_asked_again(step, call) else without_overrides(call)].append(
@@ -175,9 +184,10 @@ def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
             )
         elif call.outcome != "retried":
             for key in ((call.tool_name, None), (call.tool_name, without_overrides(call))):
-                failed[key] = [pair for pair in failed.pop(key, ()) if stays_denied(run, *pair, step)]
-    left = (pair for pairs in failed.values() for pair in pairs if not is_done_by_another(run, *pair))
-    return sorted(left, key=lambda pair: pair[0].index)
+                before = failed.pop(key, [])
+                failed[key] = [pair for pair in before if stays_denied(run, *pair, step)]
+                made_again |= {pair[0].index: step for pair in before if pair not in failed[key]}
+    return made_again
 
 
 def stays_denied(run: Run, denied: Step, call: ToolCall, step: Step) -> bool:

@@ -59,7 +59,7 @@ def _overridden(run: Run) -> Iterator[tuple[Made, Made]]:
             is_forced = before is not None and overrides_in(call) - overrides_in(before[1]) and not looks_up(step, call)
             if before is not None and (is_forced or stays_denied(run, *before, step)):
                 yield before, (step, call)
-        elif call.outcome == "denied" or _is_refused(step, call):
+        elif call.outcome == "denied" or is_refused(step, call):
             refused[same] = step, call
 
 
@@ -73,7 +73,7 @@ _BEGINNING = 2_000
 """Characters of what a tool said."""
 
 
-def _is_refused(step: Step, call: ToolCall) -> bool:
+def is_refused(step: Step, call: ToolCall) -> bool:
     """And not late or out of reach, which may pass."""
     said = (step.error.message if step.error else None) or (call.result.as_text() if call.result else "")
     return (
