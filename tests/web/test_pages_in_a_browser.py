@@ -460,3 +460,15 @@ def test_on_a_phone_the_page_that_one_is_on_is_in_view_in_the_row_of_pages(signe
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390 - 28
+
+
+def test_names_of_steps_are_whole_where_there_is_room(page, live_server, shop):
+    make_user("bob", shop)
+    steps = [tool_step("reindex_shard_of_cluster", arguments={"shard": at}) for at in range(8)]
+    load_record(shop, steps=[*steps, tool_step("done")])
+    arrive(page, f"{live_server.url}/p/shop/s/chat_1?step=9")
+
+    for view in ("steps", "timeline"):
+        page.goto(f"{live_server.url}/p/shop/s/chat_1?step=9&view={view}")
+        cut = page.locator(".steps .name .cut, .fold .small, .steps th")
+        assert all(cut.evaluate_all("all => all.map(each => each.scrollWidth <= each.clientWidth)"))
