@@ -201,8 +201,18 @@ def test_a_loop_is_visible_at_one_glance(shop, bob):
 
     assert "× 20" in page
     assert "same empty result" in page
-    assert "unfold 40 steps" in page
+    assert "unfold the other 39 steps" in page
     assert page.count('<tr id="s') == 2
+
+
+def test_the_step_shown_under_its_loop_is_marked_as_one_of_it(shop, bob):
+    run = load_example(shop, "run_xyz789")
+    inside, outside = page_of(bob, run, step=2), page_of(bob, run, step=41)
+
+    assert "unfold the other 39 steps" in inside
+    assert "in-fold" in match(r'<tr id="s2"(.*?)>', inside)
+    assert "in-fold" not in match(r'<tr id="s41"(.*?)>', inside)
+    assert "unfold 40 steps" in outside
 
 
 def test_an_unfolded_loop_shows_each_step(shop, bob):
