@@ -141,6 +141,17 @@ def test_the_overview_has_a_track_for_each_kind_and_each_sub_agent(shop, bob):
     assert labels == ["model", "tool", "agent", "booker, model", "booker, tool"]
 
 
+def test_a_few_rows_that_show_every_step_need_no_overview(shop, bob):
+    few = [timed(tool_step(f"t{at}"), at, at + 1) for at in range(12)]
+    more = [*few, timed(tool_step("last"), 12, 13)]
+    runs = [
+        load_record(shop, run_id=f"of_{len(steps)}", session_id=f"of_{len(steps)}", steps=steps)
+        for steps in (few, more)
+    ]
+
+    assert ["tl-overview" in timeline_of(bob, run) for run in runs] == [False, True]
+
+
 def test_the_context_is_that_of_the_runs_own_agent(shop, bob):
     page = timeline_of(bob, load_record(shop, steps=trip()))
 

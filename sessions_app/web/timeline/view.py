@@ -14,13 +14,16 @@ from sessions_app.core.step_summary import StepSummary
 from sessions_app.core.timeline import StepTime, Stretch, critical_path, step_times
 from sessions_app.models import Project
 from sessions_app.web.run_pages import RunPlace
+from sessions_app.web.sessions.outline import Entry, Fold
 from sessions_app.web.sessions.restored import as_begun, last_shown, unfinished, until_of
 from sessions_app.web.sessions.step_list import steps_context
 from sessions_app.web.timeline.axis import step_axis, time_axis
 from sessions_app.web.timeline.bars import SHORTEST_GAP, SHORTEST_GAP_MS, Drawing, gaps_before
-from sessions_app.web.timeline.overview import overview_of
+from sessions_app.web.timeline.overview import Overview, overview_of
 
 LONGEST = 3
+FEW = 12
+"""Rows that are seen at a glance."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,12 +90,19 @@ def _drawn(
     critical = {stretch.step.index for stretch in path if stretch.step} or whole.reaches
     called = [run for run in place.called if (run.parent_step or 0) <= last_shown(place)]
     drawing = Drawing(axis=axis, whole=whole, critical=critical, gaps=gaps_before(path))
+    overview = overview_of(steps, called, place.run.started_at, whole, axis, shown["shown"])
     return {
-        "overview": overview_of(steps, called, place.run.started_at, whole, axis, shown["shown"]),
+        "overview": overview if _adds_to(shown["entries"], overview) else None,
         "axis": axis,
         "timeline_rows": drawing.rows(shown["entries"]),
         "has_first_token": any(step.first_token_ms is not None for step in shown["rows"]),
     }
+
+
+def _adds_to(entries: Sequence[Entry], overview: Overview) -> bool:
+    """A few rows that show every step are an overview themselves, unless sub-agents have a part in the run."""
+    is_all_in_rows = overview.shown is None and not any(isinstance(entry, Fold) for entry in entries)
+    return len(entries) > FEW or not is_all_in_rows or any(track.agent for track in overview.tracks)
 
 
 def _known_steps(place: RunPlace) -> Sequence[StepSummary]:
