@@ -54,9 +54,18 @@ def test_the_lead_is_by_rate_and_not_by_the_calls_of_a_busy_tool(bob, shop):
     page = bob.get("/p/shop/tools")
 
     assert (page.context["worst"].name, page.context["worst"].failed) == ("cancel", 6)
-    assert [row.name for row in page.context["rows"]] == ["cancel", "charge", "migrate"]
-    by_calls = bob.get("/p/shop/tools?sort=calls").context["rows"]
-    assert [row.name for row in by_calls] == ["migrate", "cancel", "charge"]
+
+
+def test_tools_stand_in_the_order_of_the_errors_that_are_shown_then_of_their_share(bob, shop):
+    failed = {"error": {"type": "IOError", "message": "no"}}
+    send(shop, "busy", *[make_tool_step("migrate", **(failed if n < 8 else {"result": "1"})) for n in range(40)])
+    send(shop, "often", *[make_tool_step("refund", **(failed if n < 6 else {"result": "1"})) for n in range(9)])
+    send(shop, "bad", *[make_tool_step("cancel", **failed) for _ in range(6)])
+
+    page = bob.get("/p/shop/tools")
+
+    assert [row.name for row in page.context["rows"]] == ["migrate", "cancel", "refund"]
+    assert "The order is by count, then by share" in page.content.decode()
 
 
 def test_a_tool_that_failed_each_of_its_few_calls_is_named_before_one_that_hardly_fails(bob, shop):

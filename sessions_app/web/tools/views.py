@@ -78,7 +78,7 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
         "section": "tools",
         **period.choices(agents_seen(project), sort=_named(sort)),
         "rows": rows,
-        "worst": min((row for row in rows if row.failed), key=SORTS["errors"], default=None),
+        "worst": max((row for row in rows if row.failed), key=lambda row: (row.failing, row.calls), default=None),
         "slowest": min((row for row in rows if row.p95), key=SORTS["p95"], default=None),
         "most_in_a_day": max((day for row in rows for day in row.days), default=0),
         "sort": sort,
@@ -99,7 +99,7 @@ def tools(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 SORTS: dict[str, Callable[[ToolRow], tuple[float, ...]]] = {
-    "errors": lambda row: (-row.failing, -row.calls),
+    "errors": lambda row: (-row.failed, -row.failed_percent, -row.calls),
     "calls": lambda row: (-row.calls,),
     "p95": lambda row: (-(row.p95 or 0), -row.calls),
     "drift": lambda row: (-row.drifted, -row.calls),
