@@ -14,7 +14,7 @@ ORDER = {"order": "ORD-5521", "total_cents": 8900, "ship_on": "2026-12-15", "ite
 CALLS = [
     call("find_order", {"q": "lamp"}, ORDER),
     call("get_parcel", {"order": "ORD-5521"}, "ORD-5521 is in parcel P-77, weighing 1,250 g; mail ann@example.com"),
-    call("log", {"x": 1}, OK),
+    call("log", {"x": 1, "day": "2026-12-17"}, OK),
 ]
 
 
@@ -31,6 +31,11 @@ def words(answer: str, asked: str = "Where is my lamp?") -> str:
         ("It weighs 1250 g; questions go to ann@example.com.", "answer from step 4"),
         ("Order ORD-5521 costs 410 EUR.", "answer from step 2 · in no step: 410"),
         ("It was sent with R-9, R-8, 410 and 411.", "4 values in no step"),
+        ("Sie kommt am 15.12. an.", "answer from step 2"),
+        ("Llega el martes 15 a las 9.", "answer from step 2"),
+        ("It comes on Friday 18, or on 18.12.", "in no step: 18 and 18.12"),
+        ("Invoice 2291/2026 is version 4.2.", ""),
+        ("It comes on Thursday 17.", ""),
         ("It is on its way, in 2 parts, since 2026.", ""),
         ("It weighs 1250g.", "answer from step 4"),
         ("Die Bestellung ORD-5521 wiegt 1.250 g.", "answer from steps 2 and 4"),

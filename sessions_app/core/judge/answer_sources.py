@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sessions_app.core.judge.anomalies.reading.answer_words import words_of
 from sessions_app.core.judge.anomalies.reading.statements import figures_in
-from sessions_app.core.judge.anomalies.reading.written_dates import days_in, without_days
+from sessions_app.core.judge.anomalies.reading.written_dates import (
+    days_in,
+    partial_days_in,
+    with_partial,
+    without_days,
+)
 from sessions_app.core.judge.reading import has_answer, join_words, seen_messages
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.run import AgentCall, Retrieval, Run, Step, ToolCall
@@ -48,6 +53,7 @@ def answer_sources(run: Run) -> AnswerSources:
     for step in run.steps:
         if open_ones and any(_take(open_ones, text) for text in _told(step)):
             steps.append(step.index)
+    _take_days_called_with(open_ones, run)
     return AnswerSources(steps=tuple(steps), in_no_step=tuple(dict.fromkeys(open_ones.values())))
 
 
@@ -79,7 +85,7 @@ _WORD = re.compile(
 """An address, or a word with digits and letters; `503s` and `12kg` are numbers."""
 _SMALL = 10
 """Lesser numbers are said of anything."""
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY = re.compile(r"(?:\d{4}-\d\d|--\d\d|--)-\d\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -91,10 +97,12 @@ def _values_in(text: str) -> dict[_Value, str]:
     for spelled in _FIGURE.findall(_WORD.sub(" ", rest)):
         is_named = not _YEAR.fullmatch(spelled)
         found |= {number: spelled for number in figures_in(spelled) if number >= _SMALL and is_named}
+    figures = set(found.values())
+    found |= {day: spelled for day, spelled in partial_days_in(rest).items() if spelled in figures}
     return dict(list(found.items())[:_MOST])
 
 
-_FIGURE = re.compile(r"(?<![\w.,:/-])\d(?:[\d.,'\u2019\u00a0\u202f]*\d)?(?![:/]\d)", re.ASCII)
+_FIGURE = re.compile(r"(?<![\w.,:/-])\d(?:[\d.,'\u2019\u00a0\u202f]*\d)?+(?![:/]\d)", re.ASCII)
 
 
 def _take(open_ones: dict[_Value, str], text: str) -> bool:
@@ -103,11 +111,22 @@ def _take(open_ones: dict[_Value, str], text: str) -> bool:
     numbers = figures_in(said) if any(isinstance(each, float) for each in open_ones) else frozenset[float]()
     names = [each for each in open_ones if isinstance(each, str)]
     words = {word.lower() for word in _WORD.findall(said)} if names else set[str]()
-    words |= days_in(said) if any(map(_DAY.fullmatch, names)) else set()
-    spelled = {open_ones[each] for each in open_ones if _is_told(each, numbers, words)}
+    words |= with_partial(days_in(said)) if any(map(_DAY.fullmatch, names)) else set()
+    return _take_all(open_ones, [each for each in open_ones if _is_told(each, numbers, words)])
+
+
+def _take_all(open_ones: dict[_Value, str], found: Iterable[_Value]) -> bool:
+    spelled = {open_ones[each] for each in found if each in open_ones}
     for each in [each for each in open_ones if open_ones[each] in spelled]:
         del open_ones[each]
     return bool(spelled)
+
+
+def _take_days_called_with(open_ones: dict[_Value, str], run: Run) -> None:
+    """A day that a call was made with is in a step, although no tool told it."""
+    asked = (_text(step.call.arguments)[:_READ] for step in run.steps if isinstance(step.call, ToolCall))
+    for text in asked if any(isinstance(each, str) and _DAY.fullmatch(each) for each in open_ones) else ():
+        _take_all(open_ones, with_partial(days_in(text)))
 
 
 def _is_told(each: _Value, numbers: frozenset[float], words: set[str]) -> bool:

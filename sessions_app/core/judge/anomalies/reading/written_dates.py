@@ -40,3 +40,24 @@ def without_days(text: str) -> str:
 _ANY_DAY = re.compile(
     "|".join(re.sub(r"\((?!\?)", "(?:", each.pattern) for each in (_ISO, _DOTTED, _CJK, _NAMED)), re.IGNORECASE
 )
+
+_WEEKDAYS = (
+    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend"
+    "|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo"
+    "|(?:segunda|terça|quarta|quinta|sexta)(?:-feira)?|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica"
+)
+_OF_A_WEEK = re.compile(
+    rf"(?<!\w)(?:{_WEEKDAYS})\.?,?(?: (?:the|den|dem|le|el|dia))? ([12]\d|3[01])(?![\d:/%])(?!\.\d)"
+)
+_OF_A_YEAR = re.compile(r"(?<![\w.,:/-])(([0-3]?\d)\.(1[0-2]|0?[1-9]))(?![\d.,:/]*\d)")
+
+
+def partial_days_in(text: str) -> dict[str, str]:
+    """Without a year, or a month, as they are spelled: `27.11.` as --11-27, and `Friday 27` as ---27."""
+    found = {f"--{int(month):02}-{int(day):02}": spelled for spelled, day, month in _OF_A_YEAR.findall(text)}
+    return found | {f"---{day}": day for day in _OF_A_WEEK.findall(text.lower())}
+
+
+def with_partial(days: set[str]) -> set[str]:
+    """Days, and what is left of each without its year and its month."""
+    return {each for day in days for each in (day, f"--{day[5:]}", f"---{day[8:]}")}
