@@ -455,12 +455,18 @@ def test_a_plan_that_is_whole_in_the_end_is_in_order(run: Run):
 # --- done twice --------------------------------------------------------------------------------
 
 
-def charged(*rows: dict[str, Any], answer: str = "Your card was charged.", asked: str = "Pay.", **more: Any) -> Run:
+def charged(
+    *rows: dict[str, Any],
+    answer: str = "Your card was charged.",
+    asked: str = "Pay.",
+    lists: str = "list_charges",
+    **more: Any,
+) -> Run:
     charge, late = {"cart": "ct_3098", "amount": 89}, {"type": "GatewayTimeout", "message": "no answer after 30 s"}
     calls = [
         call("charge_card", charge, error=late),
         call("charge_card", charge, {"charge": "ch_72", "amount": 89}),
-        call("list_charges", {"cart": "ct_3098"}, {"charges": list(rows)}),
+        call(lists, {"cart": "ct_3098"}, {"charges": list(rows)}),
         *(call(name, arguments, OK) for name, arguments in more.items()),
     ]
     return conversation(asked, calls, answer)
@@ -477,6 +483,7 @@ def test_a_call_that_went_through_although_it_failed_is_found_in_the_list():
         (message, (4, 6))
     ]
     assert told(run).endswith("first anomaly at step 4")
+    assert "mes_paiements lists both" in find_anomalies(charged(TWO, ONE, lists="mes_paiements"))[0].message
     dated = ({**each, "at": f"2026-11-28T07:0{n}"} for n, each in enumerate((ONE, TWO)))
     assert found("done_twice", charged(*dated)) == [(4, 6)]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from sessions_app.core.judge.anomalies.anomaly import Anomaly, Rules
 from sessions_app.core.judge.anomalies.course.repeats import ID
 from sessions_app.core.judge.anomalies.failed.failures import failed_steps, has_failed
+from sessions_app.core.judge.anomalies.failed.fallbacks import acts
 from sessions_app.core.judge.anomalies.reading.answer_words import answer_of, is_named, plain, question_of
 from sessions_app.core.judge.anomalies.reading.lookups import looks_up
 from sessions_app.core.judge.anomalies.reading.statements import plain_values
@@ -58,13 +59,13 @@ def _undoes(call: ToolCall) -> bool:
 
 
 def _listed_twice(run: Run) -> Iterator[tuple[Step, Step, str, str]]:
-    """The call that succeeded, the later lookup, the id that the call gave, and one that nobody told before it failed,
-    of a record which is the same in all else."""
+    """The call that succeeded, a later one that lists records and does nothing, the id that the call gave, and one that
+    nobody told before it failed, of a record which is the same in all else."""
     again = _made_again(run)
     asked, told = question_of(run), dict[JsonValue, int]()
     given: dict[tuple[str, str], Step] = {}
     for step, call in own_tools(run) if again else ():
-        records = listed_rows(value_of(call.result)) if given and looks_up(step, call) else []
+        records = listed_rows(value_of(call.result)) if given and not acts(step, call) else []
         listed = [(row, key, made, by) for row in records for key, made in _ids(row) if (by := given.get((key, made)))]
         for row, key, made, by in listed:
             twins = (each[key] for each in records if _is_twin(row, each, key) and isinstance(each[key], str))
