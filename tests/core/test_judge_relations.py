@@ -253,6 +253,17 @@ def test_a_part_that_is_told_or_asked_for_is_in_order(run: Run):
     assert found("page_unread", run) == []
 
 
+@pytest.mark.parametrize(("read_on", "at"), [("AAEx7", []), (None, [(2,)])])
+def test_a_page_is_read_on_with_the_token_that_the_answer_gave_under_any_name(read_on: str | None, at: list[Any]):
+    first = {"keys": [{"id": "AK-1"}, {"id": "AK-2"}], "account": "lake", "IsTruncated": True, "Marker": "AAEx7"}
+    last = {"keys": [{"id": "AK-3"}], "account": "lake", "IsTruncated": False}
+    more = [call("list_keys", {"account": "lake", "marker": read_on}, last)] if read_on else []
+
+    run = conversation("Audit the keys.", [call("list_keys", {"account": "lake"}, first), *more], "I checked all keys.")
+
+    assert found("page_unread", run) == at
+
+
 # --- last seen unfinished ----------------------------------------------------------------------
 
 

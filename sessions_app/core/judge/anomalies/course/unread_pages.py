@@ -187,11 +187,15 @@ def _counted_up(run: Run) -> dict[str, frozenset[str]]:
 
 @once_each
 def _tokens_of(run: Run) -> dict[str, frozenset[str]]:
-    """By tool, what its answers gave as the place of the next page."""
+    """By tool, what its answers gave as the place of the next page: by its key, or as they said that there is more, as
+    something that the call was not made with."""
     found: dict[str, set[str]] = defaultdict(set)
     for _, call in own_tools(run):
-        beside = _beside(object_of(call.result)).items()
-        found[call.tool_name] |= {item for key, item in beside if isinstance(item, str) and _NEXT.fullmatch(key)}
+        beside = _beside(object_of(call.result))
+        asked = {str(item) for item in object_of(call.arguments).values()} if _has_more(beside) else None
+        for key, item in beside.items():
+            if isinstance(item, str) and (_NEXT.fullmatch(key) or (asked is not None and item not in asked)):
+                found[call.tool_name].add(item)
     return {tool: frozenset(tokens) for tool, tokens in found.items()}
 
 
