@@ -66,12 +66,13 @@ def replay(page: Page) -> bytes:
 def what_if(page: Page) -> bytes:
     page.goto(f"/{SESSION}?step=3&what_if=form")
     page.fill("#in-result", EDITED)
+    page.click("#what-if summary:text-is('Options')")
     page.click("text=Write the model's answer at step 4 now")
     page.fill("#in-answer_text", SAID)
-    page.click("#what-if button[value=check]")
+    page.locator("#in-answer_text").blur()
     page.wait_for_selector("#foretold:has-text('ends at step 4')")
     page.click("#what-if button[value=queue]")
-    page.wait_for_selector("#what-if .is-end:has-text('Travel kettle')", timeout=60_000)
+    page.wait_for_selector("#what-if a:has-text('Full diff')", timeout=60_000)
     page.evaluate("document.querySelector('#what-if').scrollIntoView()")
     return keep(page, "what-if")
 
