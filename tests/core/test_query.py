@@ -68,7 +68,7 @@ def test_parse_query_reads_and_between_parts():
         ("stauts:error", "stauts:error", "did you mean status:?"),
         ("zzz:error", "zzz:error", "There is no key zzz"),
         ("a status:errr b", "status:errr", "status is one of ok, error"),
-        ("user:", "user:", "needs a value"),
+        ("user:", "user:", "A value is missing: try user:"),
         ("took:>30", "took:>30", "needs a unit"),
         ("steps:>20s", "steps:>20s", "has no unit"),
         ("steps:many", "steps:many", "compared with a number"),

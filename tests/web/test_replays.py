@@ -63,6 +63,7 @@ def test_an_open_replay_shows_counted_steps_and_asks_again(shop, bob):
     assert "Steps so far" in page
     assert page.count('<span class="recorded cut">') == 2
     assert "2 of 3" in page
+    assert '<span class="recorded soft answers-end">→ lookup_order' in page
     assert "03:14:20" in page
     assert 'hx-trigger="every 1s, refresh"' in page
     assert 'data-key="Shift+X"' in page

@@ -31,9 +31,7 @@ def test_a_request_that_is_missing_is_asked_for_and_not_the_answer_that_is_there
 
     page = step_page(bob, run, 1)
 
-    assert "Record the messages of every model call as its `request`" in page.replace("<code>", "`").replace(
-        "</code>", "`"
-    )
+    assert "Record the messages of every model call as its <code>request</code>" in page
     assert "Record the answer of every model call" not in page
 
 

@@ -166,7 +166,7 @@ def _term(part: str) -> Term | None:
         instead = f"{minus or ''}{near[0]}:{rest}" if near else ""
         raise QueryError(_unknown_key(key, near), part=part, instead=instead)
     if not rest:
-        raise QueryError(f"{key}: needs a value, such as {EXAMPLES[key]}.", part=part)
+        raise QueryError(f"A value is missing: try {EXAMPLES[key]}.", part=part)
     values = tuple(_value(key, text, part) for text in _alternatives(rest, part))
     return Term(key=key, values=values, is_negated=bool(minus), part=part)
 
