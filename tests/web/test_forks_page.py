@@ -51,7 +51,8 @@ def test_a_fork_says_what_was_changed_and_whether_it_ended_as_expected(shop, par
 
     assert "Fork #1 at step 3 of" in page
     assert "Expectation met: the outcome contains" in match(r'<p class="verdict-words">(.*?)</p>', page)
-    assert "answer of lookup_order at step 3: see below" in page
+    assert "answer of lookup_order at step 3: " in match(r'<ul class="changes-words">(.*?)</ul>', page)
+    assert "see below" not in page
     assert "It asks for the id when nothing is found." in page
     assert "<span>expectation met</span>" in page
     assert f"{bytes(parent.content_digest).hex()[:12]}…" in page
@@ -72,6 +73,8 @@ def test_each_step_after_the_fork_says_who_answered_it(shop, parent, bob):
     assert "orders" in match(r'<td data-label="recorded">(.*?)</td>', answers)
     assert "<span>by hand</span>" in answers
     assert "<span>borrowed</span>" in answers
+    assert ("<del>2</del>" in answers, "First difference" in page) == (True, False)
+    assert "other" not in answers
 
 
 def test_a_key_that_is_not_there_is_absent_in_the_first_difference_and_not_null(shop, parent, bob):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Replay, Run
 from sessions_app.queries.forks import expectation_words
 from sessions_app.web.badges import expectation_of
-from sessions_app.web.render.changes import Field, field_of
+from sessions_app.web.forks.what_if_words import parsed
+from sessions_app.web.render.changes import Bit, Field, field_of, text_sides
 from sessions_app.web.replays.words import is_fork
 from sessions_app.web.run_pages import run_address
 
@@ -42,6 +43,21 @@ class ShownStep:
     """The step of the same number in the original run."""
     address: str
     taken_address: str | None
+
+    @property
+    def sides(self) -> tuple[tuple[Bit, ...], tuple[Bit, ...]] | None:
+        """Both answers with their differing words, where both sides have one and they differ."""
+        one, other = self.recorded, self.row
+        if one is None or other is None or one.has_error or other.has_error or one.result_key == other.result_key:
+            return None
+        if one.result_preview is None or other.result_preview is None:
+            return None
+        return text_sides(_spaced(one.result_preview), _spaced(other.result_preview))
+
+    @property
+    def has_other_arguments(self) -> bool:
+        same = self.recorded and self.row and self.recorded.arguments_key == self.row.arguments_key
+        return not same
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +96,7 @@ def fork_context(project: Project, replay: Replay, fork: ForkFacts | None) -> di
     facts = replay.facts
     if fork is None:
         return {**code_context(replay), **samples_context(project, facts)}
-    started, forked = facts.get("started_from") or {}, _steps(project, replay, fork)
+    started = facts.get("started_from") or {}
     return {
         **code_context(replay),
         **samples_context(project, facts),
@@ -90,19 +106,14 @@ def fork_context(project: Project, replay: Replay, fork: ForkFacts | None) -> di
         "started_digest": _short(started.get("state_digest")),
         "history_digest": _short(started.get("history_digest")),
         "parent_digest": str(replay.content),
-        "forked_steps": forked,
-        "changes_words": _changes(replay, fork, {each.step.index for each in forked}),
+        "forked_steps": _steps(project, replay, fork),
     }
 
 
-def _changes(replay: Replay, fork: ForkFacts, listed: Collection[int]) -> list[str]:
-    """In words; an answer stands in the list of steps, beside the recorded one."""
-    asked = zip(fork.changes, replay.order.get("changes") or [], strict=False)
-    return [f"{words.partition(': ')[0]}: see below" if _is_listed(each, listed) else words for words, each in asked]
-
-
-def _is_listed(change: JsonObject, listed: Collection[int]) -> bool:
-    return change.get("kind") in ("tool_result", "model_answer") and change.get("step") in listed
+def _spaced(preview: str) -> str:
+    """JSON with the spaces that recorded JSON mostly has, so that they alone are no difference."""
+    value = parsed(preview)
+    return preview if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def code_context(replay: Replay) -> dict[str, Any]:

@@ -83,6 +83,11 @@ def field_of(
     )
 
 
+def text_sides(left: str, right: str) -> tuple[tuple[Bit, ...], tuple[Bit, ...]]:
+    bits = _shortened(text_difference(left, right).segments)
+    return _only(bits, "removed"), _only(bits, "added")
+
+
 def _bits(left: JsonValue, right: JsonValue) -> tuple[list[Bit], bool]:
     if isinstance(left, str) and isinstance(right, str):
         found = text_difference(left, right)

@@ -96,7 +96,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "facts": facts,
         "budget": [{"row": row, "word": BUDGET_WORDS[row.state]} for row in report.budget],
         "is_all_pinned": all(row.state == "pinned" for row in report.budget),
-        "difference": None if _is_outcome(replay, pairs) else _difference(replay),
+        "difference": None if _is_told(replay, pairs, fork.get("forked_steps", [])) else _difference(replay),
         "asked_for": facts.get("asked_for"),
         "asked_arguments": spelled.compact(spelled.of_value((facts.get("asked_for") or {}).get("arguments"))),
         "nearest": _nearest(replay),
@@ -231,9 +231,12 @@ def _steps_in_words(replay: Replay, produced: Run) -> str:
     return f"{step - 1}, then stopped at step {step}" if step else str(produced.step_count)
 
 
-def _is_outcome(replay: Replay, pairs: Sequence[Pair]) -> bool:
-    """Whether what differs first is what both came to, which is told already."""
+def _is_told(replay: Replay, pairs: Sequence[Pair], forked: Sequence[ShownStep]) -> bool:
+    """Whether what differs first is what both came to, or an answer whose differing words are marked already."""
     found = replay.shown_divergence or {}
+    is_request = str(found.get("path")).startswith(("request", "arguments"))
+    if not is_request and any(each.sides and each.step.index == found.get("step") for each in forked):
+        return True
     return any((pair.original, pair.replayed) == (found.get("recorded"), found.get("replayed")) for pair in pairs)
 
 
