@@ -143,7 +143,9 @@ def test_a_row_says_what_the_worst_anomaly_is(shop, bob):
 
     page = bob.get(ADDRESS).content.decode()
 
-    assert re.search(r'what-odd">[^<]*cancel failed', page)
+    assert re.search(
+        r'what-odd" title="[^"]*cancel failed[^"]*"><svg.*?#triangle-alert"/></svg> [^<]*cancel failed', page
+    )
 
 
 def test_a_row_tells_notes_from_warnings(shop, bob):
@@ -157,7 +159,7 @@ def test_a_row_tells_notes_from_warnings(shop, bob):
 
     marks = re.findall(r'c-odd num"><span class="(\w+)".*?icons[^"]*#([\w-]+)"/></svg> (\d+)<', page)
     assert marks == [("odd", "triangle-alert", "1"), ("soft", "info", "2"), ("soft", "info", "1")]
-    assert re.findall(r'what-odd">([^<]*)<', page) == ["cancel failed", "search found nothing"]
+    assert re.findall(r'what-odd" title="([^"]*)"', page) == ["cancel failed", "search found nothing"]
 
 
 def test_list_hides_replays_unless_asked(shop):
