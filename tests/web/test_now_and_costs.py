@@ -197,11 +197,11 @@ def test_no_worker_is_told_in_the_head(bob, shop):
     run = send(shop, "r1")
     replay = Replay.objects.create(project=shop, run=run, content=run.content, number=1)
 
-    assert "No worker takes up replays" not in head_of(bob)
+    assert "No worker is picking up replays" not in head_of(bob)
 
     Replay.objects.filter(pk=replay.pk).update(created_at=timezone.now() - timedelta(minutes=2))
 
-    assert "No worker takes up replays" in head_of(bob)
+    assert "No worker is picking up replays" in head_of(bob)
 
 
 def test_a_run_that_goes_on_and_is_quiet_is_told_in_the_head(bob, shop):

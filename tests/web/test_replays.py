@@ -94,7 +94,7 @@ def test_the_steps_are_one_list_that_fills_in_place_and_turns_a_page_where_it_is
         return [int(number) for number, _ in rows], [css for _, css in rows].count("queued")
 
     first = list(range(1, 21))
-    assert listed() == (first, 20)
+    assert listed() == ([], 0)
     assert listed(state="claimed") == (first, 20)
     assert listed(state="running", progress_done=5, progress_total=60) == (first, 15)
     assert listed(progress_done=25) == (list(range(21, 41)), 15)
@@ -150,7 +150,20 @@ def test_a_queue_that_nobody_serves_is_called_stalled(shop, bob):
     Replay.objects.update(created_at=timezone.now() - timedelta(minutes=3))
 
     assert "stalled" in bob.get(reverse("replays", args=["shop"])).content.decode()
-    assert "Stalled" in bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+    page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+    assert "Stalled: no worker is picking up replays" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    assert "Start a worker with <code>manage.py up</code>." in page
+    assert "Waiting for a worker" not in page
+
+
+def test_a_replay_that_has_not_begun_leads_to_the_steps_and_does_not_list_them(shop, bob):
+    replay = make_replay(load_example(shop, "r_8821"), progress_total=3)
+
+    page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+
+    assert "Steps of the recorded run" in page
+    assert "Waiting for a worker" in page
+    assert "so-far-title" not in page
 
 
 def test_a_busy_worker_is_no_stall(shop, bob):
