@@ -91,10 +91,9 @@ SOURCE_MEANS = {
 
 
 def _ended(met: bool | None, source: Unproven | None, words: Callable[..., str] = ended_in_words) -> State:
-    """As it looks where it is proven; else in the colour of what is not."""
+    """What came although nothing proves it is not green; what did not come is red either way."""
     icon, css = {True: ("check", "reproduced"), False: ("x", "error"), None: ("eye", "ok")}[met]
-    is_proven = met is None or source is None
-    return State(word=words(met, source), icon=icon, css=css if is_proven else "partial")
+    return State(word=words(met, source), icon=icon, css="partial" if met and source else css)
 
 
 def expectation_of(met: bool | None, source: Unproven | None) -> str:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from sessions_app.models import Golden, GoldenRun, Replay
+from sessions_app.web.badges import state_of
 from tests.web.making import client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -164,6 +165,12 @@ def test_a_replay_that_has_not_begun_leads_to_the_steps_and_does_not_list_them(s
     assert "Steps of the recorded run" in page
     assert "Waiting for a worker" in page
     assert "so-far-title" not in page
+
+
+def test_an_expectation_that_was_not_met_looks_otherwise_than_one_that_was_met_without_proof():
+    for table in ("expectation", "expectation_short"):
+        assert state_of(table, "met_by_hand").css == "partial"
+        assert state_of(table, "not_met_by_hand").css == state_of(table, "not_met").css == "error"
 
 
 def test_a_busy_worker_is_no_stall(shop, bob):
