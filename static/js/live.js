@@ -1,7 +1,7 @@
 // Parts that poll: `<div id data-live hx-get="…" hx-trigger="every 2s, refresh" hx-swap="morph:outerHTML">`.
 // The server leaves the trigger out of a part that is final; then nothing polls any more.
 const label = (part) => part.querySelector(".live") ?? document.querySelector(`.live[data-of="${CSS.escape(part.id)}"]`);
-const WORDS = { live: "live", paused: "paused", lost: "lost · retrying (r)" };
+const WORDS = { live: "live", paused: "paused", lost: "lost · retrying (r)", stopped: "stopped" };
 
 function show(part, state) {
   const shown = part && label(part);
@@ -36,6 +36,7 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
 }
 
 function signedOut() {
+  for (const part of document.querySelectorAll("[data-live]")) show(part, "stopped");
   const notices = document.getElementById("notices");
   if (!notices || notices.querySelector("[data-signed-out]")) return;
   const bar = document.createElement("p");

@@ -143,6 +143,7 @@ def test_signed_out_is_said_where_the_person_looks(signed_in, live_server):
 
     back = signed_in.get_by_role("link", name="sign in and return here")
     expect(signed_in.locator("#notices")).to_contain_text("You are signed out")
+    expect(signed_in.locator(".live")).to_have_text("stopped")
     expect(back).to_be_in_viewport()
     expect(back).to_have_attribute("href", "/sign-in?next=%2Fp%2Fshop%2Fsetup%3Ftab%3Dcurl")
 

@@ -98,6 +98,20 @@ def test_the_final_answer_asks_no_more(shop, bob):
     assert rows_of(part)[0] == "1 check all done reproduced #1 of chat_1"
 
 
+def test_the_number_in_the_bar_ends_with_the_replay_of_all_runs(shop, bob):
+    asked = ask(shop)
+    counter = re.compile(r'<span id="open-replays" hx-swap-oob="true">(.*?)</span>\s*$', re.DOTALL)
+
+    running = counter.search(page_of(bob, asked, **{"HX-Request": "true"}))
+    finish(asked, "reproduced", "reproduced")
+    over = counter.search(page_of(bob, asked, **{"HX-Request": "true"}))
+
+    assert running is not None
+    assert over is not None
+    assert "2 replays in progress" in running[1]
+    assert over[1].strip() == ""
+
+
 def test_a_paused_session_waits_for_somebody_and_does_not_poll(shop, bob):
     asked = ask(shop)
     asked.replays.update(state="paused")

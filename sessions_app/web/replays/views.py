@@ -48,7 +48,6 @@ from sessions_app.services.replays import cancel_replay, request_replay
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.forks.report import asked_for, samples_context
-from sessions_app.web.frame import open_replays
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.replays.answer_forms import answer_form
@@ -88,10 +87,7 @@ def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     }
     if request.htmx:
         seen = [_seen(row.replay) for row in rows]
-        context["open_replays"] = open_replays(project)
-        return live_part_of(
-            request, "replays/_list_polled.html", context, [seen, asked.address(), before, context["queue"]]
-        )
+        return live_part_of(request, "replays/_list.html", context, [seen, asked.address(), before, context["queue"]])
     counts = filter_counts(project, which)
     context["filters"] = [(each, _FILTER_WORDS.get(each, each), counts[each], asked.address(each)) for each in FILTERS]
     context |= asked.period.choices(agents_seen(project), state=asked.state, q=asked.query)
@@ -109,8 +105,7 @@ def replay(request: HtmxHttpRequest, project: Project, replay_id: str) -> HttpRe
     row = replay_or_404(project, replay_id)
     context = replay_context(request, project, row)
     if request.htmx:
-        context["open_replays"] = open_replays(project)
-        return live_part_of(request, "replays/_replay_polled.html", context, [_seen(row), context["queue"]])
+        return live_part_of(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
     return render(request, "replays/replay.html", context)
 
 
