@@ -83,8 +83,8 @@ class FailingNow:
     """What grew in the last 24 hours first, what was marked cold below the rest, failed runs above anomalies, and what
     grew more and later above the rest; then what else happened in them, then what failed last; at most `SHOWN`."""
     total: int
-    fresh: int
-    """How many of all are new or rising."""
+    today: int
+    """How many of all happened in the last 24 hours."""
 
     @property
     def most(self) -> int:
@@ -110,7 +110,7 @@ def failing_now(project: Project, now: datetime) -> FailingNow:
             for rows in shown
         ],
         total=len(alike),
-        fresh=sum(_growth(rows) > 0 for rows in alike),
+        today=sum(any(row["today"] for row in rows) for rows in alike),
     )
 
 

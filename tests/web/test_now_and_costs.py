@@ -87,7 +87,7 @@ def test_the_same_failure_of_several_agents_is_one_and_leads_to_all_its_runs(bob
     page, found = bob.get("/p/shop/").content.decode(), failing_now(shop, timezone.now())
 
     assert [(each.count, each.agents) for each in found.failures] == [(3, ["bot", "desk"]), (1, ["desk"])]
-    assert "2 failures or anomalies are new or rising" in page
+    assert "2 failures or anomalies, 2 of them in the last 24 hours" in page
     listed = bob.get("/p/shop/sessions", {"q": found.failures[0].query}).content.decode()
     assert (listed.count("order 1 is gone") >= 3, "connection reset" in listed) == (True, False)
 
@@ -97,10 +97,10 @@ def test_failures_are_as_many_on_both_pages_and_the_list_of_a_group_names_it(bob
         fail(shop, name, "order 1 is gone", agent={"name": name})
     fail(shop, "other", "connection reset", agent={"name": "desk"})
 
-    assert "2 failures or anomalies are new or rising" in bob.get("/p/shop/").content.decode()
+    assert "2 failures or anomalies, 2 of them in the last 24 hours" in bob.get("/p/shop/").content.decode()
     page = bob.get(FAILURES).content.decode()
     assert "2 failures or anomalies, 2 of them in the last 24 hours" in page
-    assert "3 groups, one for each agent" in page
+    assert "A row for each agent that it happened to." in page
     (query,) = {each.query for each in failing_now(shop, timezone.now()).failures if each.count == 2}
     listed = bob.get("/p/shop/sessions", {"q": query}).content.decode()
     assert "Runs with this failure: <strong>IOError: order 1 is gone</strong>" in listed
@@ -127,7 +127,7 @@ def test_a_group_opens_its_runs_in_the_list(bob, shop):
     listed = bob.get(f"/p/shop/sessions?q=group%3A{name}").content.decode()
 
     assert f"/p/shop/sessions?q=group%3A{name}" in page
-    assert "2 failures or anomalies are new or rising" in page
+    assert "2 failures or anomalies, 2 of them in the last 24 hours" in page
     assert "/p/shop/s/r1" in listed
     assert "/p/shop/s/r2" not in listed
 
@@ -138,7 +138,7 @@ def test_more_groups_than_are_shown_are_all_counted(bob, shop):
 
     page = bob.get("/p/shop/").content.decode()
 
-    assert "13 failures or anomalies are new or rising" in page
+    assert "13 failures or anomalies, 13 of them in the last 24 hours" in page
     assert "top 12 of 13 rising first" in page
     assert page.count("failing-what") == 12
     assert 'run=r12"' in page.partition("Open the top failure")[0]
@@ -319,7 +319,7 @@ def test_goldens_that_failed_are_told_in_the_headline(bob, shop, monkeypatch):
     story = re.search(r'<p class="story">(.*?)</p>', bob.get("/p/shop/").content.decode(), re.DOTALL)
 
     assert story is not None
-    assert "1 failure or anomaly is new or rising" in story[1]
+    assert "1 failure or anomaly, 1 of them in the last 24 hours" in story[1]
     assert "1 of 2 goldens failed." in story[1]
 
 

@@ -216,6 +216,30 @@ def test_the_palette_forgives_a_letter_and_leads_with_what_begins_so(signed_in, 
     expect(signed_in.locator("#palette [role=option]:visible").nth(1)).to_contain_text(first)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_titles_of_failures_stand_in_one_line_and_are_whole(signed_in, live_server, shop, width):
+    failed = [tool_step("cancel", error={"type": "IOError", "message": "refused"})]
+    for name, error in (("a", "no answer"), ("b", "no answer"), ("c", "a long error that takes the width of it " * 3)):
+        load_record(
+            shop,
+            run_id=name,
+            session_id=name,
+            status="error",
+            error={"type": "IOError", "message": error},
+            steps=failed,
+        )
+    signed_in.set_viewport_size({"width": width, "height": 800})
+    for address in ("/p/shop/goldens/failures", "/p/shop/"):
+        signed_in.goto(f"{live_server.url}{address}")
+        titles = signed_in.locator(".failing-what")
+        expect(titles).to_have_count(2)
+
+        lefts = titles.evaluate_all("titles => titles.map((title) => title.getBoundingClientRect().left)")
+        heads = signed_in.locator(".failing th[scope=row]")
+        assert len(set(lefts)) == 1
+        assert heads.evaluate_all("heads => heads.every((head) => head.scrollWidth <= head.clientWidth)")
+
+
 def test_a_value_that_is_typed_ticks_its_check_which_is_judged_at_once(signed_in, live_server, shop):
     run = load_example(shop, "cancel_bug")
     signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}/golden")
