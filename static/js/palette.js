@@ -36,8 +36,13 @@ function group(title) {
 // Neither what opens a menu nor what belongs to a form in one is an action by itself.
 const NO_ACTION = "details, input, summary:not([data-key]), .diff-form *, .decided a, [data-key=Esc], [data-row] *";
 
+// Replay and Fork stand first: a run is opened for them.
+const LEADING = ["Shift+R", "f"];
+const place = (control) => LEADING.indexOf(control.dataset.key) + 1 || Infinity;
+const byUse = (a, b) => (place(a) === place(b) ? 0 : place(a) - place(b));
+
 function actions() {
-  const controls = [...document.querySelectorAll("main [data-key], .head-next .btn")].filter((one) => !one.matches(NO_ACTION) && isOffered(one));
+  const controls = [...document.querySelectorAll("main [data-key], .head-next .btn")].filter((one) => !one.matches(NO_ACTION) && isOffered(one)).sort(byUse);
   const rows = group("This page");
   const seen = new Set();
   for (const control of controls) {

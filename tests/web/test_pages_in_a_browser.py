@@ -216,6 +216,17 @@ def test_the_palette_forgives_a_letter_and_leads_with_what_begins_so(signed_in, 
     expect(signed_in.locator("#palette [role=option]:visible").nth(1)).to_contain_text(first)
 
 
+def test_the_palette_of_a_run_begins_with_replay_and_fork(signed_in, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}")
+
+    signed_in.keyboard.press("Control+k")
+
+    actions = signed_in.get_by_role("group", name="This page").locator("[data-words]")
+    expect(actions.nth(0)).to_have_text("Replay")
+    expect(actions.nth(1)).to_contain_text("Fork")
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_titles_of_failures_stand_in_one_line_and_are_whole(signed_in, live_server, shop, width):
     failed = [tool_step("cancel", error={"type": "IOError", "message": "refused"})]
