@@ -24,6 +24,15 @@ def page_of(client, row, /, **query):
     return response.content.decode()
 
 
+def test_items_of_the_menu_begin_with_a_capital_and_say_whether_they_copy_or_download(shop, bob):
+    page = page_of(bob, load_example(shop, "r_8821"))
+
+    menu = page.partition("menu-actions")[2].partition("Replay with options")[0]
+    items = [item.strip() for item in re.findall(r"</svg> ([^<]+)<(?:/a|/button|kbd|/summary)", menu)]
+    assert {"Copy link to this view", "Copy run id", "Download OTLP JSON"} <= set(items)
+    assert [item for item in items if not item[0].isupper()] == []
+
+
 def test_the_list_begins_a_little_before_the_step_that_is_open(shop, bob):
     """Not where somebody asked for a step, or for those before it."""
     steps = [tool_step(f"t{number}") for number in range(1, 31)]
