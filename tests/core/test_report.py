@@ -147,7 +147,7 @@ def test_input_is_one_safe_line(value, line):
                 asked_tool="copy_table",
                 stopped_at=104,
             ),
-            "Stopped at step 104: copy_table's answer was not recorded",
+            "Stopped at step 104: the answer of copy_table was not recorded",
         ),
         (
             ReplayFacts(verdict="diverged", difference=DIFFERENCE),

@@ -200,7 +200,7 @@ class ReplayFacts:
 
     @property
     def missing_result(self) -> str:
-        return f"{self.asked_tool}'s answer was not recorded" if self.asked_tool else "its answer was not recorded"
+        return f"the answer of {self.asked_tool} was not recorded" if self.asked_tool else "its answer was not recorded"
 
     @property
     def is_sampled(self) -> bool:
