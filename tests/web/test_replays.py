@@ -152,7 +152,7 @@ def test_a_queue_that_nobody_serves_is_called_stalled(shop, bob):
 
     assert "stalled" in bob.get(reverse("replays", args=["shop"])).content.decode()
     page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
-    assert "Stalled: no worker is picking up replays" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    assert "Stalled: no worker is picking up replays" in match(r'<p class="verdict-words wrong">(.*?)</p>', page)
     assert "Start a worker with <code>manage.py up</code>." in page
     assert "Waiting for a worker" not in page
 
