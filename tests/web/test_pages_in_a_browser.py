@@ -508,3 +508,16 @@ def test_names_of_steps_are_whole_where_there_is_room(page, live_server, shop):
         page.goto(f"{live_server.url}/p/shop/s/chat_1?step=9&view={view}")
         cut = page.locator(".steps .name .cut, .fold .small, .steps th")
         assert all(cut.evaluate_all("all => all.map(each => each.scrollWidth <= each.clientWidth)"))
+
+
+def test_a_printed_session_has_its_steps_first_and_no_way_to_unfold_them(page, live_server, shop):
+    make_user("bob", shop)
+    load_example(shop, "run_xyz789")
+    arrive(page, f"{live_server.url}/p/shop/s/chat_4630_1119?step=41")
+
+    page.emulate_media(media="print")
+
+    steps, panel = (page.locator(each).bounding_box() for each in (".steps", "#panel"))
+    assert steps["y"] + steps["height"] <= panel["y"]
+    expect(page.locator(".fold")).to_contain_text("same arguments, same empty result")
+    assert page.get_by_text("unfold").locator("visible=true").count() == 0
