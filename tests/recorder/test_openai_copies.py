@@ -658,8 +658,6 @@ FACTS: dict[str, Change] = {
     "model_name": lambda step: step.update(answered_model="another"),
     "provider_name": lambda step: step.update(provider="another"),
     "finish_reason": lambda step: step.update(finish_reason="another"),
-    "input_tokens": lambda step: step.update(input_tokens=999),
-    "output_tokens": lambda step: step.update(output_tokens=999),
 }
 
 

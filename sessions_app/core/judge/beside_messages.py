@@ -29,16 +29,15 @@ def gaps_beside_messages(run: Run) -> Iterator[Reason]:
 
 
 def _other_facts(run: Run) -> Iterator[Reason]:
-    """The recorder takes them out of the answer. What a provider said of its end may stand there once more."""
+    """The recorder takes them out of the answer. What a provider said of its end may stand there once more. Tokens are a
+    measure, and nothing that the run did."""
     for step, call in run.model_calls:
         answer = object_of(call.response)
-        usage, details = (as_object(answer.get(name)) for name in ("usage", "provider_details"))
+        details = as_object(answer.get("provider_details"))
         pairs: list[tuple[str, JsonValue, JsonValue]] = [
             ("model_name", call.answered_model, answer.get("model_name")),
             ("provider_name", call.provider, answer.get("provider_name")),
             ("finish_reason", call.finish_reason, answer.get("finish_reason")),
-            ("input_tokens", call.input_tokens, usage.get("input_tokens")),
-            ("output_tokens", call.output_tokens, usage.get("output_tokens")),
         ]
         other = next((name for name, *both in pairs if None not in both and both[0] != both[1]), None)
         if other is not None:

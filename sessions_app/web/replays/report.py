@@ -234,8 +234,8 @@ def _steps_in_words(replay: Replay, produced: Run) -> str:
 def _is_told(replay: Replay, pairs: Sequence[Pair], forked: Sequence[ShownStep]) -> bool:
     """Whether what differs first is what both came to, or an answer whose differing words are marked already."""
     found = replay.shown_divergence or {}
-    is_request = str(found.get("path")).startswith(("request", "arguments"))
-    if not is_request and any(each.sides and each.step.index == found.get("step") for each in forked):
+    is_answer = str(found.get("path")).startswith(("result", "response", "output"))
+    if is_answer and any(each.sides and each.step.index == found.get("step") for each in forked):
         return True
     return any((pair.original, pair.replayed) == (found.get("recorded"), found.get("replayed")) for pair in pairs)
 
