@@ -29,8 +29,8 @@ def gaps_beside_messages(run: Run) -> Iterator[Reason]:
 
 
 def _other_facts(run: Run) -> Iterator[Reason]:
-    """The recorder takes them out of the answer. What a provider said of its end may stand there once more. Tokens are a
-    measure, and nothing that the run did."""
+    """The recorder takes them out of the answer. What a provider said of its end may stand there once more. Tokens are
+    a measure, and nothing that the run did."""
     for step, call in run.model_calls:
         answer = object_of(call.response)
         details = as_object(answer.get("provider_details"))
