@@ -134,5 +134,5 @@ document.getElementById("fork-errors")?.addEventListener("click", (event) => {
   area.focus();
   area.setSelectionRange(at, at);
 });
-if (!form.querySelector('[aria-invalid="true"]')) document.getElementById("fork-errors")?.focus(); // otherwise app.js
+if (!form.querySelector('[aria-invalid="true"]')) document.querySelector('#fork-errors, #in-changes[role="alert"]')?.focus(); // otherwise app.js
 arrange();

@@ -87,8 +87,9 @@ def test_without_a_field_in_error_the_list_of_errors_has_the_focus(signed_in, li
 
     signed_in.click("button[value=queue]")
 
-    expect(signed_in.locator("#fork-errors")).to_contain_text("Tick at least one change")
-    expect(signed_in.locator("#fork-errors")).to_be_focused()
+    unchanged = signed_in.locator("#in-changes")
+    expect(unchanged).to_contain_text("Tick at least one change")
+    expect(unchanged).to_be_focused()
 
 
 def test_an_error_in_json_leads_to_its_place(signed_in, live_server, shop):
