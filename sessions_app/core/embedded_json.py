@@ -18,9 +18,9 @@ def parsed(value: JsonValue) -> JsonValue:
     return _read(value)[0] if isinstance(value, str) and _JSON.match(value) else value
 
 
-def gives_key_twice(value: JsonValue) -> bool:
-    """Whether JSON inside a text gives a key two values, of which `parsed` has the last."""
-    return isinstance(value, str) and _JSON.match(value) is not None and _read(value)[1]
+def key_given_twice(value: JsonValue) -> str | None:
+    """The first key to which JSON inside a text gives two values, of which `parsed` has the last."""
+    return _read(value)[1] if isinstance(value, str) and _JSON.match(value) else None
 
 
 def arguments_in(value: JsonValue) -> JsonValue:
@@ -35,18 +35,18 @@ _JSON = re.compile(r'\s*([\[{"\-0-9]|(true|false|null)\s*\Z)')
 
 
 @once_each
-def _read(value: str) -> tuple[JsonValue, bool]:
+def _read(value: str) -> tuple[JsonValue, str | None]:
     stripped = value.strip()
-    is_doubled = False
+    doubled = None
     try:
         try:
             found = load_clear(stripped)
-        except KeyTwice:
-            found, is_doubled = load_finite(stripped), True
+        except KeyTwice as twice:
+            found, doubled = load_finite(stripped), str(twice)
     except (ValueError, RecursionError):
-        return value, False
+        return value, None
     is_flat = stripped.count("[") + stripped.count("{") < MAX_DEPTH
-    return (_whole_text(stripped, found), is_doubled) if is_flat or is_shallow(found) else (value, False)
+    return (_whole_text(stripped, found), doubled) if is_flat or is_shallow(found) else (value, None)
 
 
 def _whole_text(text: str, value: JsonValue) -> JsonValue:

@@ -172,7 +172,7 @@ def load_finite(text: str) -> JsonValue:
 
 
 class KeyTwice(ValueError):
-    """An object gives a key two values."""
+    """An object gives a key, which is its only argument, two values."""
 
 
 def load_clear(text: str) -> JsonValue:
@@ -182,8 +182,10 @@ def load_clear(text: str) -> JsonValue:
 
 def _clear(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     value = dict(pairs)
-    if len(value) < len(pairs) and any(canonical_json(value[key]) != canonical_json(said) for key, said in pairs):
-        raise KeyTwice
+    if len(value) < len(pairs):
+        for key, said in pairs:
+            if canonical_json(value[key]) != canonical_json(said):
+                raise KeyTwice(key)
     return value
 
 

@@ -31,7 +31,7 @@ from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payloa
 from sessions_app.core.assembly.surroundings import fill_from_around
 from sessions_app.core.assembly.tree import Node, forest, in_order_of_time, join_twins
 from sessions_app.core.conventions import plain_steps
-from sessions_app.core.embedded_json import gives_key_twice, parsed
+from sessions_app.core.embedded_json import key_given_twice, parsed
 from sessions_app.core.history import History
 from sessions_app.core.otlp_export.restore import run_of_trace
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -367,7 +367,7 @@ class _Assembled:
 def _gives_key_twice(node: Node) -> bool:
     """Of what a tool gave, the text counts."""
     said = [node.span.attributes.get(name) for name in node.reading.used]
-    return any(gives_key_twice(value) and parsed(value) != node.reading.result for value in said)
+    return any(key_given_twice(value) is not None and parsed(value) != node.reading.result for value in said)
 
 
 def _model(reading: Reading) -> str | None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from sessions_app.core.assembly.other_http import REDACTED, told_otherwise
+from sessions_app.core.embedded_json import key_given_twice
 from sessions_app.core.finish_reasons import ended_otherwise
 from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.model_http_attempts import ANSWERED, attempted_otherwise, earlier_exchanges, told_twice
@@ -28,7 +29,6 @@ from sessions_app.core.spans.provider_messages.wire import (
     WireAnswer,
     failure_in,
     is_whole,
-    key_told_twice,
     wire_answer,
     wire_request,
 )
@@ -135,7 +135,8 @@ def _other_calls(call: ModelCall, wire: WireAnswer) -> str | None:
 
 def _has_more(sent: JsonValue, said: JsonValue) -> bool:
     """Whether one of two texts gives a key two values; where a library keeps an object, it keeps one of them."""
-    return isinstance(sent, str) and isinstance(said, str) and sent != said and any(map(key_told_twice, (sent, said)))
+    is_doubled = key_given_twice(sent) is not None or key_given_twice(said) is not None
+    return isinstance(sent, str) and isinstance(said, str) and sent != said and is_doubled
 
 
 def _other_end(call: ModelCall, wire: WireAnswer) -> str | None:

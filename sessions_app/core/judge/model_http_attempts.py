@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.embedded_json import parsed
+from sessions_app.core.embedded_json import key_given_twice, parsed
 from sessions_app.core.judge.model_http_requests import asked_otherwise, is_sent_whole
 from sessions_app.core.judge.reading import as_object
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import HttpExchange, ModelCall, Run
-from sessions_app.core.spans.provider_messages.wire import body_value, key_told_twice, said_in
+from sessions_app.core.spans.provider_messages.wire import body_value, said_in
 
 ANSWERED = range(200, 300)
 _COUNT = "x-stainless-retry-count"
@@ -48,7 +48,9 @@ def attempted_otherwise(call: ModelCall, earlier: Sequence[HttpExchange], last: 
 
 def told_twice(http: HttpExchange) -> str | None:
     """A body that says two things under one key."""
-    found = key_told_twice(said_in(http.request_body)) or key_told_twice(said_in(http.response_body))
+    bodies = (said_in(body) for body in (http.request_body, http.response_body))
+    texts = (text for said in bodies for text in (said if isinstance(said, list) else [said]))
+    found = next((key for key in map(key_given_twice, texts) if key is not None), None)
     return None if found is None else f"holds the key {found!r} twice in one object, with two values"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sessions_app.core.embedded_json import gives_key_twice
+from sessions_app.core.embedded_json import key_given_twice
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.json_writer import array_text, object_text, scalar
 from sessions_app.core.formats.native import FORMAT, parse_native
@@ -98,7 +98,7 @@ def _in_order(spans: Sequence[Span]) -> tuple[Span, list[Span]]:
 def _gives_key_twice(span: Span) -> bool:
     """Of what a tool gave, the text counts."""
     said = (value for name, value in span.attributes.items() if name != "gen_ai.tool.call.result")
-    return any(map(gives_key_twice, said))
+    return any(key_given_twice(value) is not None for value in said)
 
 
 def _index(span: Span) -> int:

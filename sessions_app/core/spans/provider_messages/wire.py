@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
-from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import HttpExchange
@@ -107,22 +103,6 @@ def said_in(body: Payload | None) -> JsonValue:
     value = body_value(body)
     events = events_in(value) if isinstance(value, str) else None
     return value if events is None else [*events]
-
-
-def key_told_twice(said: JsonValue) -> str | None:
-    """A key to which an object in a text, or in the events of a stream, gives two values; readers keep one of them."""
-    found: list[str] = []
-    for text in said if isinstance(said, list) else [said]:
-        with suppress(ValueError, RecursionError):
-            json.loads(text if isinstance(text, str) else "null", object_pairs_hook=partial(_read_object, found))
-    return next(iter(found), None)
-
-
-def _read_object(found: list[str], pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        found.extend(key for key, each in pairs if not same_json(each, value[key]))
-    return value
 
 
 def is_whole(http: HttpExchange) -> bool:
